@@ -928,6 +928,10 @@ def wrong(ds):
                 ds, choice=torch.utils.data.Subset(ds, [1, 2]))),
             ("3 ranks do not divide it; 2 or 4 do", lambda: Loader(
                 ds, order=hpdsl.Order(batch=4), rank=0, ranks=3)),
+            ("no DataLoader around it", lambda: Loader(ds)[0]),
+            ("one sample at a time, not [slice(0, 2, None)]",
+             lambda: Samples(ds)[0:2]),
+            ("one sample at a time", lambda: Samples(ds)[[1, 2]]),
             ("wanted Samples and", lambda: MapLoader(Samples(ds), 5)),
             ("wanted Samples and", lambda: MapLoader(ds, Sampler(ds)))):
         try:

@@ -123,6 +123,20 @@ class Reading(Packed):
         self.assertEqual(list(ds.labels), [s.label for s in ds])
         self.assertFalse(ds.sources().staged)
 
+    def test_what_others_have(self):
+        ds = hpdsl.Dataset(self.packed)
+        for name, here in (("classes", "class_names"), ("targets", "labels"),
+                           ("shuffle", "seed= of a loader"),
+                           ("map", "decode= of hpdsl.torch.Loader"),
+                           ("filter", r"hpdsl.Choice\(ds, ..\)")):
+            with self.assertRaisesRegex(
+                    AttributeError, f"^'Dataset' object has no attribute "
+                    f"'{name}': here it is {here}"):
+                getattr(ds, name)
+        with self.assertRaisesRegex(AttributeError, "'shuffel'$"):
+            ds.shuffel
+        self.assertFalse(hasattr(ds, "__getitems__"))
+
     def test_shuffled(self):
         self.assertIs(hpdsl.Dataset(self.packed).shuffled, True)
         with tempfile.TemporaryDirectory(dir=os.getcwd()) as folder:

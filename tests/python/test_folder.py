@@ -835,6 +835,8 @@ class Loaders(Trees):
             hpdsl.torch.Loader(ours, batch_size=2)
         ours.samples = ours.samples[1:]
         self.same_as(ours, batch_size=2)
+        with self.assertRaisesRegex(TypeError, "one sample at a time"):
+            ours[0:2]
         for samples, said in (
                 ([ours.samples[0]] * 2, "a/1.png: is there twice"),
                 ([], "there are no samples"),

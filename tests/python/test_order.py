@@ -3,15 +3,19 @@
 
 import collections
 import fractions
+import inspect
 import itertools
 import math
+import os
 import pathlib
 import pickle
+import re
 import unittest
 
 import hpdsl
 from hpdsl._job import Dealt
 from common import Packed, make_tree, pack
+from hpdsl._called import _TORCHS, no_argument
 
 
 # hpdsl-order(7): 23 samples in chunks of 6, 6, 6 and 5.
@@ -215,6 +219,24 @@ class Choices(Packed):
             with self.assertRaisesRegex(
                     TypeError, "^Choice has no argument .*: it is " + text):
                 hpdsl.Choice(ds, **given)
+        with self.assertRaisesRegex(
+                TypeError, r"^Choice: \['class1'\] wants a name, one of "
+                "labels=, folder=, .*samples="):
+            hpdsl.Choice(ds, ["class1"])
+
+    def test_names_in_the_page(self):
+        """What hpdsl-python(7) has of other libraries is answered."""
+        page = os.path.join(os.path.dirname(__file__),
+                            "../../man/hpdsl-python.7")
+        with open(page) as f:
+            table = f.read().split(".Ss You come from")[1].split(".Ed")[0]
+        theirs = {name for line in table.splitlines() if line[:1] == " "
+                  for name in re.findall(r"(\w+)=", line[:35])}
+        self.assertGreater(len(theirs), 20)
+        ours = [*inspect.signature(hpdsl.Loader.__init__).parameters, *_TORCHS]
+        for name in theirs.difference(ours):
+            self.assertRegex(str(no_argument("Loader", name, ours)),
+                             "^Loader has no argument .*: [^?]+$")
 
     def chosen(self, ds, **options):
         choice = hpdsl.Choice(ds, **options)

@@ -18,8 +18,9 @@ _CHOICES = "labels", "samples", "folder"
 # Streaming, LitData, Hugging Face's datasets, Grain, FFCV, torchvision.
 _OTHERS: Dict[str, Sequence[str]] = {
     "batch_size": ("batch", "bs", "global_batch_size"),
-    "choice": ("subset", "indices", "split", "split_dirs", "samples", "numbers",
-               "labels", "classes", "folder"),
+    "choice": ("subset", "indices", "split", "split_dirs", "subsample",
+               "samples", "numbers", "labels", "classes", "folder",
+               "proportion", "choose"),
     "collate": ("collate_fn", "collation_fn"),
     "dataset": ("root", "path", "url", "urls", "input_dir", "local", "remote"),
     "decode": ("transform", "transforms", "map_fn", "preprocess", "decoder",
@@ -29,9 +30,10 @@ _OTHERS: Dict[str, Sequence[str]] = {
     "folder": ("folders", "subdir", "prefix"),
     "group": ("process_group", "process_group_name"),
     "labels": ("classes", "class_names", "targets"),
-    "memory": ("cache_limit", "max_cache_size", "predownload", "prefetch",
-               "buffer_bytes"),
-    "num_workers": ("workers", "num_proc", "worker_count", "nworkers"),
+    "memory": ("cache_limit", "cache_size", "max_cache_size", "predownload",
+               "prefetch", "buffer_bytes"),
+    "num_workers": ("workers", "num_proc", "worker_count", "nworkers",
+                    "num_parallel_calls"),
     "ranks": ("world_size", "num_replicas", "num_ranks", "shard_count"),
     "rank": ("shard_index", "node_rank", "local_rank"),
     "sample_weight": ("weights", "sample_weights"),
@@ -41,7 +43,7 @@ _OTHERS: Dict[str, Sequence[str]] = {
     "split_seed": ("seed", "random_state", "generator"),
     "suffixes": ("extensions", "columns", "keys", "fields", "exts"),
     "windows": ("buffer_size", "shuffle_buffer", "shuffle_block_size",
-                "shuffle_size"),
+                "shuffle_size", "shuffle_algo", "shardshuffle"),
 }
 _HERE: Dict[str, List[str]] = {}
 for _here, _names in _OTHERS.items():
@@ -57,7 +59,47 @@ _MORE = {
     "windows": "; 1 mixes all of the dataset, without a buffer",
 }
 
+# What nothing is called here.
+_NOT_HERE = {
+    "device": "batch.to(device) is on one",
+    "cache_dir": "hpdsl-stage(1) brings a dataset near, whose folder is then "
+                 "opened",
+    "streaming": "only what is wanted is ever read",
+    "nodesplitter": "a loader reads its rank's share",
+    "workersplitter": "workers share what the rank reads",
+    "num_canonical_nodes": "the order is one on any number of ranks",
+    "resampled": "each sample comes once in an epoch; hpdsl.Choice(ds, "
+                 "sample_weight=..) draws",
+}
+
+# What datasets of torchvision, WebDataset, Hugging Face, Grain and TensorFlow do
+# themselves, and what does it here.
+_DATASETS: Dict[str, str] = {
+    "class_names": "classes",
+    "labels": "targets",
+    "len(ds.class_names)": "num_classes",
+    "ds[0].keys()": "features column_names element_spec",
+    "seed= of a loader, which shuffles": "shuffle",
+    "batch_size= of a loader": "batch batched",
+    "decode= of hpdsl.torch.Loader":
+        "map map_tuple to_tuple with_transform set_transform decode",
+    "hpdsl.Choice(ds, ..), which is choice= of a loader":
+        "filter select take skip train_test_split slice",
+    "a loader, which reads this rank's share": "shard split_by_node to_iter_dataset",
+    "a loader, of which each `for` is the next epoch": "repeat with_epoch",
+    "memory= of a loader, which reads ahead": "prefetch cache",
+    "state_dict() of a loader": "state_dict load_state_dict",
+    "hpdsl.torch.ImageFolder(path), which has them": "samples imgs transform",
+}
+
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def no_attribute(of: str, name: str) -> AttributeError:
+    """That it has no attribute of this name, and what helps."""
+    here = [one for one, names in _DATASETS.items() if name in names.split()]
+    return AttributeError(f"{of!r} object has no attribute {name!r}" + (
+        f": here it is {here[0]}" if here else ""))
 
 
 def no_argument(of: str, name: str, known: Iterable[str]) -> TypeError:
@@ -71,8 +113,8 @@ def no_argument(of: str, name: str, known: Iterable[str]) -> TypeError:
             if one in _CHOICES:
                 more = f", as choice=hpdsl.Choice(ds, {one}=..)"
     text = f"{of} has no argument {name!r}"
-    if name == "device":
-        return TypeError(f"{text}: batch.to(device) is on one")
+    if name in _NOT_HERE:
+        return TypeError(f"{text}: {_NOT_HERE[name]}")
     if here in known:
         return TypeError(f"{text}: it is called {here}{more}")
     if here in _TORCHS:
@@ -84,17 +126,25 @@ def no_argument(of: str, name: str, known: Iterable[str]) -> TypeError:
 
 
 def by_its_names(of: str) -> Callable[[F], F]:
-    """For an __init__ that names all of its arguments: one that it has not is
-    told so."""
+    """For an __init__ that names all of its arguments: one that it has not, or
+    that wants a name, is told so."""
 
     def decorate(init: F) -> F:
         known = inspect.signature(init).parameters
+        unnamed = sum(one.kind is not one.KEYWORD_ONLY for one in
+                      known.values()) - 1  # self
+        # Those that come first are what is meant most often.
+        wanted = ", ".join(f"{name}=" for name, one in known.items()
+                           if one.kind is one.KEYWORD_ONLY)
 
         @functools.wraps(init)
         def checked(self: Any, *given: Any, **named: Any) -> None:
             for name in named:
                 if name not in known:
                     raise no_argument(of, name, known)
+            if len(given) > unnamed:
+                raise TypeError(f"{of}: {given[unnamed]!r:.60} wants a name, "
+                                f"one of {wanted}")
             init(self, *given, **named)
 
         return cast(F, checked)

@@ -9,11 +9,12 @@ import io
 import operator
 import os
 from array import array
-from typing import (Any, Iterable, List, Literal, Optional, Protocol, Set,
-                    SupportsIndex, Tuple, Union, overload)
+from typing import (TYPE_CHECKING, Any, Iterable, List, Literal, Optional, Protocol,
+                    Set, SupportsIndex, Tuple, Union, overload)
 
 from . import _abi, _file
 from ._abi import lib
+from ._called import no_attribute
 from ._errors import (DiffersError, NotFoundError, RangeError, UsageError,
                       checked)
 from ._keys import find, numbers_of, suffixes_in
@@ -100,6 +101,10 @@ class Dataset:
         self.counts = Counts(n.samples, n.members, n.chunks, n.classes,
                              n.bytes, bytes(n.dataset_id).hex())
         self.shuffled = bool(n.shuffled)
+
+    if not TYPE_CHECKING:
+        def __getattr__(self, name):
+            raise no_attribute("Dataset", name)
 
     # ---- Open, closed, elsewhere
 

@@ -4,7 +4,8 @@
 import ctypes
 import errno
 import operator
-from typing import Any, Callable, Dict, NoReturn, Set, Tuple, Type
+from typing import (Any, Callable, Dict, Iterable, NoReturn, Set, Tuple,
+                    Type)
 
 from . import _abi
 
@@ -172,6 +173,16 @@ def wanted(kind: Type[Any], name: str, given: Any) -> None:
     if not isinstance(given, kind):
         raise TypeError(f"{name}: wanted hpdsl.{kind.__name__}, not "
                         f"{type(given).__name__}{_subset(given)}")
+
+
+def one(index: Any) -> Any:
+    """The index, which is not that of several."""
+    if isinstance(index, slice) or (
+            isinstance(index, Iterable) and not isinstance(index, str)
+            and getattr(index, "ndim", 1)):
+        raise TypeError(f"one sample at a time, not [{index!r:.60}]: wanted "
+                        "torch.utils.data.Subset(.., numbers)")
+    return index
 
 
 def _subset(given: Any) -> str:

@@ -10,7 +10,7 @@ from typing import (Any, Callable, Dict, List, Optional, Sequence, Tuple,
                     Union)
 
 from ._dataset import Dataset
-from ._errors import NotFoundError, UsageError
+from ._errors import NotFoundError, UsageError, one
 from ._file import ContentFile
 from ._listing import Listing, Samples, Targets, Valid
 from ._orphan import watch_trainer
@@ -150,7 +150,7 @@ class DatasetFolder(VisionDataset):
 
     def __getitem__(self, index: int) -> Tuple[Any, Any]:
         watch_trainer()
-        path, target = self.samples[index]
+        path, target = self.samples[one(index)]
         item = self.loader(self.open(path))
         if self.transform is not None:
             item = self.transform(item)

@@ -4,7 +4,7 @@ gets."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Optional, Union
+from typing import Any, Callable, Dict, NoReturn, Optional, Union
 
 from ._course import Course
 from ._dataset import Dataset
@@ -49,6 +49,12 @@ class Loop:
     def __len__(self) -> int:
         """Steps of the epoch: all of them, not those that are left."""
         return self.course.steps(self.epoch)
+
+    def __getitem__(self, index: Any) -> NoReturn:
+        """So that a DataLoader around it is told what is wrong."""
+        raise TypeError("a loader has no [..] and wants no DataLoader around "
+                        "it: it gives whole batches, `for images, labels in "
+                        "loader`")
 
     def seek(self, epoch: int, step: int = 0) -> None:
         """The next `for` gives the rest of that epoch."""

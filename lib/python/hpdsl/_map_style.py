@@ -14,7 +14,7 @@ from ._batch import check_options, leave_out, suffixes_of
 from ._contents import contents_in
 from ._course import Course
 from ._dataset import Dataset
-from ._errors import DiffersError, annotate, wanted
+from ._errors import DiffersError, annotate, one, wanted
 from ._job import Dealt
 from ._loop import Loop
 from ._measured import is_measured
@@ -65,7 +65,7 @@ class Samples(data.Dataset):
         watch_trainer()
         if isinstance(index, Places):
             return self._batch(index)
-        sample = self.dataset[index]
+        sample = self.dataset[one(index)]
         members = self._members(sample)
         try:
             return self._decoder.decode(*members), sample.label
