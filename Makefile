@@ -375,8 +375,10 @@ check-long: check-build ## run the loops of tests/long, for about LONG=1h in all
 demo: all $(BUILD)/tests/bench/gen ## a tour on real images (INPUT=dir: yours)
 	BUILD='$(abspath $(BUILD))' tests/demo.sh $(if $(INPUT),'$(INPUT)')
 
+bench: $(if $(filter libraries,$(BENCH)),$(LIBRARIES)/made)
 bench: all $(BENCH_PROGRAMS) $(call prog,$(MPI_BENCH)) $(BENCH_MORE) $(ORIGIN) ## measure against tar, bsdtar, mksquashfs (BENCH=...)
-	BUILD='$(abspath $(BUILD))' tests/bench/bench.py $(BENCH)
+	BUILD='$(abspath $(BUILD))' LIBRARIES='$(abspath $(LIBRARIES))' \
+		tests/bench/bench.py $(BENCH)
 
 lint: ## check layout, scripts, manual pages, and run static checks
 	tests/lint

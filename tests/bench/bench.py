@@ -6,7 +6,7 @@ usage: bench.py [NAME...]      (make bench BENCH="NAME...")
 
 NAME is pack-images, pack-small, pack-kernel, verify, lookup, from-tar,
 from-zst, from-gz, zstd, sample, adopt, sha256, create, metadata, stage,
-simulation, peers, read, mount, python or stall; all of them without one.  Everything runs in
+simulation, peers, read, mount, python, libraries or stall; all of them without one.  Everything runs in
 BENCH_DIR ($BUILD/bench), BENCH_ROUNDS (3; 5 for stage) times, the tools in turn, and ends
 on the disk: each command is followed by `sync -f`, inside the time; for
 snapshots the commands shown are all there is.  Before a cold run the caches are
@@ -15,8 +15,10 @@ asked for its attributes.  LARGE=1: metadata looks into a snapshot of
 100,000,000 entries too, which takes 7 GB of disk, 16 GB of memory and some
 minutes.  BENCH_TOOLS ("tar,cp -a") limits the packers to some of them, and what
 stage is put beside ("cp").  BENCH_PARTS limits stage to some of
-capped,uncapped,links,rerun, read to some of disk,origin,python,overlap and
-peers to some of speeds,simulated,bed; HPDSL_TCP_CONGESTION: peers' and TCP's;
+capped,uncapped,links,rerun, read to some of disk,origin,python,overlap,
+peers to some of speeds,simulated,bed and libraries to some of
+images,small,tensors,copies,hand-over,decode,step; BENCH_LIBRARIES ("litdata,lmdb"):
+of what is in build/libraries (make libraries); HPDSL_TCP_CONGESTION: peers' and TCP's;
 BENCH_TARGETS (5 to 12, 14) limits the bed to some of them, BENCH_MBIT (1000) are
 its links; BENCH_NODES: the folder of its pretend nodes' SSDs
 (BENCH_DIR/nodes).  BENCH_SCALE (1) shrinks the datasets, to try this script.
@@ -30,6 +32,7 @@ import sys
 
 import create
 import forms
+import libraries
 import metadata
 import mount
 import packing
@@ -52,6 +55,7 @@ BENCHES = {
     **read.BENCHES,
     **mount.BENCHES,
     **python.BENCHES,
+    **libraries.BENCHES,
     **stalls.BENCHES,
 }
 VERSIONS = (
