@@ -32,7 +32,7 @@ from torch.utils.data._utils.pin_memory import pin_memory
 import hpdsl
 import hpdsl.torch
 from common import rounds, until_true
-from hpdsl import _contents, _orphan, _parcel, _torch_batch
+from hpdsl import _contents, _orphan, _parcel, _session, _torch_batch
 from hpdsl.torch import Contents, Loader, MapLoader, Sampler, Samples
 
 ORDER = hpdsl.Order(seed=5, batch=36, lanes=12, piece=3, windows=2)
@@ -861,6 +861,31 @@ def contents(ds):
         assert type(batch.data) is list
         assert set(map(type, batch.data)) == {bytes}
         same_bytes(ds, batch)
+
+
+def no_call_a_sample(ds):
+    """A batch that nothing decodes is made with as many calls, of Python and of
+    C, whatever its size; and next() tells torch's profiler of it, if there is
+    one."""
+    convert = _session._converter(_parcel.Decoder(None, None), ())
+
+    def calls(batch_size):
+        found = []
+        with hpdsl.Loader(ds, batch_size) as loader:
+            batch = next(iter(loader))
+        sys.setprofile(lambda frame, event, arg: found.append(event))
+        made = convert(batch)
+        sys.setprofile(None)
+        assert len(made) == len(made.data) == batch_size
+        return sum(event in ("call", "c_call") for event in found)
+
+    assert calls(2) == calls(30)
+    with Loader(ds, order=SHORT) as loader:
+        batches = iter(loader)
+        next(batches)
+        with torch.autograd.profiler.profile() as profile:
+            next(batches)
+    assert any("DataLoader" in event.name for event in profile.function_events)
 
 
 def views(ds):

@@ -23,7 +23,7 @@ setup()
 
 # bats test_tags=wide
 @test "contents that nothing decodes are views, and stay as they are" {
-	torch_cases "$ds" contents one_of_them
+	torch_cases "$ds" contents one_of_them no_call_a_sample
 	torch_cases "$large" contents
 }
 

@@ -226,6 +226,13 @@ class Batch(Pair):
     def bad(self) -> List[bool]:
         return self._array(self._c.bad, self._n, "?", 1)
 
+    def columns(self) -> Tuple[array, array, array, array]:
+        """bad, labels, numbers and mask as arrays, each in one call: nothing is
+        done of every sample."""
+        c, n = self._c, self._n
+        return (self._column(c.bad, n, "B"), self._column(c.label, n, "i"),
+                self._column(c.number, n, "Q"), self._column(c.mask, n, "B"))
+
     def members(self, suffix: str) -> List[memoryview]:
         """Of each sample the first member with this suffix, empty where it has
         none or is bad.  KeyError if it is not among the suffixes that the loader was
@@ -268,6 +275,11 @@ class Batch(Pair):
 
     def _array(self, address: int, n: int, kind: str, size: int) -> list:
         return self._memory[address:address + n * size].cast(kind).tolist()
+
+    def _column(self, address: int, n: int, kind: str) -> array:
+        made = array(kind)
+        made.frombytes(self._memory[address:address + n * made.itemsize])
+        return made
 
     def _views(self, data: int, size: int, n: int) -> List[memoryview]:
         memory = self._memory

@@ -36,8 +36,8 @@ class Contents:
     # No collections.abc.Sequence: torch would take it for a list of numbers,
     # and not ask for pin_memory().
 
-    def __init__(self, views: Sequence[memoryview]) -> None:
-        self._views = list(views)
+    def __init__(self, views: List[memoryview]) -> None:
+        self._views = views
 
     @cached_property
     def _at(self) -> List[int]:

@@ -18,6 +18,7 @@ import os
 import struct
 import sys
 import time
+from array import array
 from multiprocessing import reduction
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -44,11 +45,11 @@ class Turn(NamedTuple):
     step: int
     wide: int
     places: Sequence[int]
-    sizes: Sequence[int]
-    numbers: List[int]
-    labels: List[int]
-    mask: List[bool]
-    bad: List[bool]
+    sizes: array
+    numbers: array
+    labels: array
+    mask: array
+    bad: array
 
 
 class File:
@@ -154,11 +155,12 @@ def read_turn(telling: bytes) -> Optional[Turn]:
     _, epoch, step, n, wide, base = _HEAD.unpack_from(telling)
     rest, at = memoryview(telling), _HEAD.size
     found = []
-    for kind, size, count in (("Q", 8, wide * n), ("Q", 8, wide * n),
-                              ("Q", 8, n), ("i", 4, n), ("?", 1, n),
-                              ("?", 1, n)):
-        found.append(rest[at:at + size * count].cast(kind).tolist())
-        at += size * count
+    for kind, count in (("Q", wide * n), ("Q", wide * n), ("Q", n), ("i", n),
+                        ("B", n), ("B", n)):
+        column = array(kind)
+        column.frombytes(rest[at:at + column.itemsize * count])
+        found.append(column)
+        at += column.itemsize * count
     places = [a - base if a else 0 for a in found[0]]
     return Turn(epoch, step, wide, places, *found[1:])
 

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import pickle
+from array import array
 from itertools import islice
-from typing import Any, Callable, Iterator, List, Optional, Sequence, Union
+from typing import Any, Callable, Iterable, List, Optional, Sequence, Union
 
 import torch
 import torch.utils.data as data
@@ -16,6 +17,9 @@ from ._errors import UsageError
 from ._job import Dealt
 from ._sample import without_dot
 from ._torch_batch import Batch
+
+# Of each sample a number, or whether something is so.
+Column = Union[array, List[int], List[bool]]
 
 # From here on torch's shared memory is faster than a pipe.
 _LARGE = 1 << 20
@@ -35,11 +39,12 @@ class Decoder:
             Contents if self.raw else listed if isinstance(collate, str)
             else collate or stacked)
 
-    def batch(self, members: Iterator, bad: List[bool], labels: List[int],
-              numbers: List[int], mask: List[bool], epoch: int, step: int,
+    def batch(self, members: Iterable, bad: Column, labels: Column,
+              numbers: Column, mask: Column, epoch: int, step: int,
               dealt: Optional[Dealt] = None):
-        """A bad sample's place is taken by a good one of the step, which does
-        not count there."""
+        """members: of each sample those that decode gets; where nothing is to be
+        made of them, one view of each.  A bad sample's place is taken by a good
+        one of the step, which does not count there."""
         made = self.items(members, bad, numbers)
         if any(bad):
             if all(bad):
@@ -51,12 +56,12 @@ class Decoder:
         return finished(self.collate(made), self.labels(labels, numbers),
                         numbers, mask, epoch, step, bad, dealt)
 
-    def items(self, members: Iterator, bad: Sequence[bool],
+    def items(self, members: Iterable, bad: Sequence[bool],
               numbers: Sequence[int]) -> List[Any]:
         """What decode makes of each sample that is not bad, else None.  What it
         raises knows its sample: sample_of()."""
         if self.raw:
-            return [None if none else of[0] for of, none in zip(members, bad)]
+            return list(members)
         made: List[Any] = []
         for of, none, number in zip(members, bad, numbers):
             try:
@@ -132,16 +137,28 @@ def finished(*of):
     return (_batch if here else _Parcel)(*of)
 
 
-def _batch(made: Any, labels: Any, numbers: List[int], mask: List[bool],
-           epoch: int, step: int, bad: List[bool],
+def _batch(made: Any, labels: Any, numbers: Column, mask: Column,
+           epoch: int, step: int, bad: Column,
            dealt: Optional[Dealt] = None) -> Batch:
     batch = Batch(made, labels[0] if isinstance(labels, tuple) else
-                  torch.tensor(labels, dtype=torch.int64),
-                  torch.tensor(numbers, dtype=torch.int64),
-                  torch.tensor(mask, dtype=torch.bool), epoch, step,
-                  torch.tensor(bad, dtype=torch.bool), dealt)
+                  _tensor(labels, torch.int64), _tensor(numbers, torch.int64),
+                  _tensor(mask, torch.bool), epoch, step,
+                  _tensor(bad, torch.bool), dealt)
     batch._idle = not any(mask)
     return batch
+
+
+_KINDS = {"Q": torch.int64, "q": torch.int64, "i": torch.int32,
+          "B": torch.bool}
+
+
+def _tensor(column: Column, kind: torch.dtype) -> torch.Tensor:
+    """Of an array without a look at each of its numbers; it is then the
+    tensor's memory."""
+    if not isinstance(column, array) or not column:
+        return torch.tensor(column, dtype=kind)
+    made = torch.frombuffer(column, dtype=_KINDS[column.typecode])
+    return made if made.dtype is kind else made.to(kind)
 
 
 class _Parcel:

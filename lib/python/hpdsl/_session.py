@@ -9,6 +9,7 @@ import sys
 import traceback
 from typing import Any, Callable, Dict, Iterable, Iterator, Optional
 
+import torch
 import torch.utils.data as data
 
 from ._called import no_argument
@@ -92,7 +93,7 @@ class Session:
     def _take(self):
         assert self.rest is not None
         try:
-            made = next(self.rest)
+            made = _next(self.rest)
         except StopIteration:
             self.rest = None
             raise
@@ -126,6 +127,19 @@ class Session:
         self.reader.close()
 
 
+def _next(rest: Iterator) -> Any:
+    """Without workers a step is not told to torch's profiler while there is none:
+    that takes longer than to make a tensor."""
+    straight = getattr(rest, "_next_data", None)
+    if getattr(rest, "_num_workers", 1) or straight is None or (
+            _is_profiled()):
+        return next(rest)
+    return straight()
+
+
+_is_profiled = getattr(torch.autograd, "_profiler_enabled", lambda: True)
+
+
 def same(batch):
     return batch
 
@@ -143,10 +157,10 @@ def _converter(decoder: Decoder, suffixes) -> Callable:
     the library's memory, else nothing does that decode has not kept."""
 
     def convert(batch):
-        members = (zip(*map(batch.members, suffixes)) if suffixes
-                   else ((view,) for view in batch.data))
-        return decoder.batch(members, batch.bad, batch.labels, batch.numbers,
-                             batch.mask, batch.epoch, batch.step)
+        members = (batch.data if decoder.raw else
+                   zip(*map(batch.members, suffixes)) if suffixes else
+                   zip(batch.data))
+        return decoder.batch(members, *batch.columns(), batch.epoch, batch.step)
 
     return convert
 
