@@ -45,7 +45,7 @@ def leave_out(suffix: str) -> str:
 
 
 def check_options(handle: Handle, chosen: Any, suffixes: Sequence[str],
-                  **others) -> None:
+                  **others: Any) -> None:
     """Whether the library would take them for a loader: see
     hpdsl_loader_check().  chosen: of a Choice, or None."""
     names = (ctypes.c_char_p * len(suffixes))(*map(raw, suffixes))
@@ -168,8 +168,8 @@ class Batch(Pair):
               "buffer", "offsets", "sizes")
 
     def __init__(self, room: Room, handle: Handle, wanted: Wanted,
-                 mapping=None) -> None:
-        self._c = c = _abi.Batch.from_address(room.batch.value)
+                 mapping: Any = None) -> None:
+        self._c = c = _abi.Batch.from_address(room.batch.value or 0)
         self._memory = memoryview(room).cast("B").toreadonly()
         self._handle, self._wanted = handle, wanted
         self._mapping = mapping
@@ -197,7 +197,7 @@ class Batch(Pair):
         return self._memory[at.base:at.base + at.size]
 
     @cached_property
-    def offsets(self) -> array:
+    def offsets(self) -> array[int]:
         if self._mapping is None:
             return array("Q", [0, *accumulate(self.sizes[:-1])])
         base = self._mapping.base
@@ -206,7 +206,7 @@ class Batch(Pair):
             self._c.data, self._n, "Q", 8)])
 
     @cached_property
-    def sizes(self) -> array:
+    def sizes(self) -> array[int]:
         return array("Q", self._array(self._c.size, self._n, "Q", 8))
 
     @cached_property
@@ -273,7 +273,8 @@ class Batch(Pair):
         return text(path[lib.dataset_key_length(self._handle.address, path,
                                                 len(path)) + 1:])
 
-    def _array(self, address: int, n: int, kind: str, size: int) -> list:
+    def _array(self, address: int, n: int, kind: Any, size: int
+               ) -> List[Any]:
         return self._memory[address:address + n * size].cast(kind).tolist()
 
     def _column(self, address: int, n: int, kind: str) -> array:
