@@ -10,11 +10,11 @@ import os
 import warnings
 from dataclasses import replace
 from typing import (Any, Callable, Dict, Iterator, Mapping, NamedTuple,
-                    Optional, Sequence, Tuple, Union)
+                    NoReturn, Optional, Sequence, Tuple, Union)
 
 from . import _abi
 from ._abi import lib
-from ._batch import Batch, Wanted, suffixes_of
+from ._batch import Batch, Room, Wanted, suffixes_of
 from ._called import by_its_names
 from ._choice import Choice, address_of
 from ._dataset import Dataset
@@ -23,7 +23,7 @@ from ._job import check_shares, end_of, order_of, plan_of, reads_of
 from ._order import Epoch, Order, Size, end_number, filled, share_of
 from ._place import opened
 from ._rank import ranks_of
-from ._running import WAIT_MS, Again, Damage, Lease, Room, Running
+from ._running import WAIT_MS, Again, Damage, Lease, Running
 from ._sample import Path, Sources, raw
 from ._state import make_state, read_state
 
@@ -199,10 +199,10 @@ class Loader:
     def __enter__(self) -> "Loader":
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __reduce__(self):
+    def __reduce__(self) -> NoReturn:
         raise TypeError("a loader belongs to the process that made it: pass on "
                         "its dataset, and its state_dict()")
 
@@ -423,7 +423,7 @@ class Loader:
         read of one at a time, at most; unchecked."""
         c = _abi.LoaderStats()
         self._live().ask(lib.loader_stats, ctypes.byref(c))
-        told = {name: getattr(c, name) for name, _ in c._fields_}
+        told = {field[0]: getattr(c, field[0]) for field in c._fields_}
         told["sources"] = Sources._of(c.sources)
         told["read_sizes"] = list(c.read_sizes)
         return told
