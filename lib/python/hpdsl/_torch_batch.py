@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Callable, Iterator, List, Optional, Tuple, Union
+from typing import Any, Callable, Iterator, List, Optional, Set, Tuple, Union
 
 import torch
 from torch.utils.data._utils.pin_memory import pin_memory
@@ -14,7 +14,7 @@ from ._errors import UsageError, number
 from ._job import ENDLESS, Dealt
 from ._sample import Sample
 
-_told: set = set()
+_told: Set[bool] = set()
 
 
 class Batch(Pair):
@@ -73,10 +73,12 @@ class Batch(Pair):
 
     @property
     def ranks(self) -> int:
+        """How many share the step."""
         return self._dealt.ranks
 
     @property
     def whole(self) -> int:
+        """How many of the step's samples count, on all ranks together."""
         return self._dealt.whole(self.step)
 
     def mean(self, losses: torch.Tensor, steps: int = 1) -> torch.Tensor:
@@ -121,6 +123,8 @@ class Batch(Pair):
         return self._each(lambda of: mapped(of, moved, _moves))
 
     def pin_memory(self) -> "Batch":
+        """With all of its tensors in pinned memory, as a GPU copies from it
+        fastest."""
         return self._each(pin_memory)
 
     def __len__(self) -> int:
@@ -159,7 +163,7 @@ class Batch(Pair):
             made._idle = self._idle
         return made
 
-    def __reduce__(self):
+    def __reduce__(self) -> Tuple[Any, ...]:
         return Batch, (*_parts(self), self._dealt)
 
     def __repr__(self) -> str:
@@ -198,12 +202,12 @@ def mapped(made: Any, change: Callable[[Any], Any],
 _TENSORS = "data", "labels", "numbers", "mask", "bad"
 
 
-def _flatten(batch: Batch) -> Tuple[List[Any], Tuple]:
+def _flatten(batch: Batch) -> Tuple[List[Any], Tuple[Any, ...]]:
     return ([getattr(batch, name) for name in _TENSORS],
             (batch.epoch, batch.step, batch._dealt, batch._idle))
 
 
-def _unflatten(values: List[Any], context: Tuple) -> Batch:
+def _unflatten(values: List[Any], context: Tuple[Any, ...]) -> Batch:
     epoch, step, dealt, idle = context
     data, labels, numbers, mask, bad = values
     batch = Batch(data, labels, numbers, mask, epoch, step, bad, dealt)
