@@ -4,17 +4,25 @@ gets."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, NoReturn, Optional, Union
+from typing import (Any, Callable, Dict, Generic, NoReturn, Optional, TypeVar,
+                    Union)
 
 from ._course import Course
 from ._dataset import Dataset
+from ._order import Order
 from ._torch_batch import Batch
 
 
-class Loop:
+T = TypeVar("T")
+This = TypeVar("This", bound="Loop[Any]")
+
+
+class Loop(Generic[T]):
     """What loaders have in common: where the loop is, and what it gets.
 
     dataset  is what is read
+
+    Of a type: of what the loop gets, which is a Batch without `form`.
     """
 
     dataset: Dataset
@@ -32,6 +40,8 @@ class Loop:
 
     @property
     def step(self) -> int:
+        """Of the batch that is next, from 0 on: how many of the epoch were
+        handed out."""
         return self.course.step
 
     @property
@@ -42,7 +52,7 @@ class Loop:
         return course.batch_size or -(-course.order.batch // course.ranks.ranks)
 
     @property
-    def order(self):
+    def order(self) -> Order:
         """The Order, with all of its numbers."""
         return self.course.order
 
@@ -84,13 +94,13 @@ class Loop:
     def close(self) -> None:
         """Ends workers and reading; the next `for` begins them anew."""
 
-    def __enter__(self):
+    def __enter__(self: This) -> This:
         return self
 
     def __exit__(self, *_: Any) -> None:
         self.close()
 
-    def __reduce__(self):
+    def __reduce__(self) -> NoReturn:
         raise TypeError("a loader belongs to the process that made it: pass on "
                         "its dataset, and its state_dict()")
 
