@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import warnings
 from typing import (Any, Callable, Iterable, Iterator, List, NamedTuple,
-                    Optional, Set, Union)
+                    Optional, Set, Union, overload)
 
 import torch.utils.data as data
 
@@ -16,7 +16,7 @@ from ._course import Course
 from ._dataset import Dataset
 from ._errors import DiffersError, annotate, one, wanted
 from ._job import Dealt
-from ._loop import Loop
+from ._loop import Loop, T
 from ._measured import is_measured
 from ._orphan import watch_trainer
 from ._parcel import Decoder, finished, sample_of
@@ -147,9 +147,17 @@ class Sampler(data.Sampler):
                          dealt)
 
 
-class MapLoader(Loop):
+class MapLoader(Loop[T]):
     """As Loader, of Samples and a Sampler: workers read for themselves.
     loader is the DataLoader, to which the options go."""
+
+    @overload
+    def __init__(self: "MapLoader[Batch]", samples: Samples, sampler: Sampler,
+                 *, form: None = None, **options: Any) -> None: ...
+
+    @overload
+    def __init__(self, samples: Samples, sampler: Sampler, *,
+                 form: Callable[[Batch], T], **options: Any) -> None: ...
 
     def __init__(self, samples: Samples, sampler: Sampler, *,
                  form: Optional[Callable[[Batch], Any]] = None,
@@ -167,7 +175,7 @@ class MapLoader(Loop):
                                       sampler=sampler, collate_fn=same,
                                       **options)
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[T]:
         if not self._begin():
             return
         steps = self.course.steps(self.epoch)
