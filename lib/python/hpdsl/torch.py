@@ -31,8 +31,8 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterator, Optional,
-                    Union)
+from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterator, List,
+                    Literal, Optional, Union, overload)
 
 from ._batch import check_options, suffixes_of
 from ._contents import Contents
@@ -41,7 +41,7 @@ from ._dataset import Dataset
 from ._decoding import Failed
 from ._errors import Error, UsageError
 from ._job import reads_of
-from ._loop import Loop
+from ._loop import Loop, T
 from ._map_style import MapLoader, Places, Sampler, Samples
 from ._measured import Measured, is_measured
 from ._parcel import Decoder
@@ -63,7 +63,12 @@ _HOW = ("suffixes", "on_bad", "on_warning", *_READS)
 _OWN = "decode", "collate", "form", "num_workers"
 
 
-class Loader(Loop):
+Data = Union[Dataset, "DatasetFolder", Path]
+Decode = Optional[Callable[..., Any]]
+Collate = Union[Callable[[List[Any]], Any], Literal["list"], None]
+
+
+class Loader(Loop[T]):
     """Steps as Batches, decoded by workers.
 
     `for images, labels in loader`, or `for batch in loader`, gives the rest of
@@ -118,11 +123,22 @@ class Loader(Loop):
 
     _session: Optional[Session] = None
 
-    def __init__(self, dataset: Union[Dataset, "DatasetFolder", Path],
-                 batch_size: int = 0, *, decode: Optional[Callable] = None,
-                 collate: Union[Callable, str, None] = None,
+    @overload
+    def __init__(self: "Loader[Batch]", dataset: Data, batch_size: int = 0, *,
+                 decode: Decode = None, collate: Collate = None,
+                 form: None = None, num_workers: int = 0, **options: Any
+                 ) -> None: ...
+
+    @overload
+    def __init__(self, dataset: Data, batch_size: int = 0, *,
+                 decode: Decode = None, collate: Collate = None,
+                 form: Callable[[Batch], T], num_workers: int = 0,
+                 **options: Any) -> None: ...
+
+    def __init__(self, dataset: Data, batch_size: int = 0, *,
+                 decode: Decode = None, collate: Collate = None,
                  form: Optional[Callable[[Batch], Any]] = None,
-                 num_workers: int = 0, **options) -> None:
+                 num_workers: int = 0, **options: Any) -> None:
         reading = _reading_of(dataset, collate, decode, options)
         if reading is not None:
             dataset = reading.dataset
@@ -160,6 +176,7 @@ class Loader(Loop):
         return self._session.reader.stats()
 
     def close(self) -> None:
+        """Ends workers and reading; the next `for` begins them anew."""
         session, self._session = self._session, None
         self._skipped = 0
         if session is not None and session.reader._running is not None and (
@@ -167,6 +184,7 @@ class Loader(Loop):
             session.close()
 
     def seek(self, epoch: int, step: int = 0) -> None:
+        """The next `for` gives the rest of that epoch."""
         # What is played is of no epoch.
         if self._session is not None and self._session.plays():
             self.course.seek(epoch, step)
@@ -176,7 +194,7 @@ class Loader(Loop):
     def __del__(self) -> None:
         self.close()
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[T]:
         if self._session is None:
             self.course.look_again()
         if not self._begin():
@@ -236,8 +254,8 @@ class Loader(Loop):
         return self._session
 
 
-def _reading_of(dataset: Any, collate: Union[Callable, str, None],
-                decode: Optional[Callable], options: Dict[str, Any]):
+def _reading_of(dataset: Any, collate: Collate, decode: Decode,
+                options: Dict[str, Any]) -> Any:
     """What to read of a folder; None: it is none."""
     module = sys.modules.get(__package__ + "._folder")
     if module is None or not isinstance(dataset, module.DatasetFolder):
@@ -255,7 +273,7 @@ def _reading_of(dataset: Any, collate: Union[Callable, str, None],
     return reading_of(dataset, collate)
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     """torchvision takes its time, and is imported when it is asked for."""
     if name in ("DatasetFolder", "ImageFolder"):
         from . import _folder
