@@ -6,7 +6,8 @@ from __future__ import annotations
 import pickle
 from array import array
 from itertools import islice
-from typing import Any, Callable, Iterable, List, Optional, Sequence, Union
+from typing import (Any, Callable, Iterable, List, NoReturn, Optional,
+                    Sequence, Tuple, Union)
 
 import torch
 import torch.utils.data as data
@@ -24,24 +25,29 @@ Column = Union[array, List[int], List[bool]]
 # From here on torch's shared memory is faster than a pipe.
 _LARGE = 1 << 20
 
+# Of each sample, those of its members that are wanted.
+Members = Iterable[Sequence[memoryview]]
+
 
 class Decoder:
     """Makes what a training loop gets from what was read."""
 
-    def __init__(self, decode: Optional[Callable],
-                 collate: Union[Callable, str, None]) -> None:
+    def __init__(self, decode: Optional[Callable[..., Any]],
+                 collate: Union[Callable[..., Any], str, None]) -> None:
         if isinstance(collate, str) and collate != "list":
             raise UsageError(f"collate {collate!r}: wanted a function, or "
                              "\"list\"")
         self.raw = decode is None and collate is None
         self.decode = decode or _first_bytes
-        self.collate: Callable[[List[Any]], Any] = (
-            Contents if self.raw else listed if isinstance(collate, str)
-            else collate or stacked)
+        self.collate: Callable[[List[Any]], Any] = stacked
+        if self.raw:
+            self.collate = Contents
+        elif collate is not None:
+            self.collate = listed if isinstance(collate, str) else collate
 
-    def batch(self, members: Iterable, bad: Column, labels: Column,
+    def batch(self, members: Members, bad: Column, labels: Column,
               numbers: Column, mask: Column, epoch: int, step: int,
-              dealt: Optional[Dealt] = None):
+              dealt: Optional[Dealt] = None) -> Any:
         """members: of each sample those that decode gets; where nothing is to be
         made of them, one view of each.  A bad sample's place is taken by a good
         one of the step, which does not count there."""
@@ -56,7 +62,7 @@ class Decoder:
         return finished(self.collate(made), self.labels(labels, numbers),
                         numbers, mask, epoch, step, bad, dealt)
 
-    def items(self, members: Iterable, bad: Sequence[bool],
+    def items(self, members: Members, bad: Sequence[bool],
               numbers: Sequence[int]) -> List[Any]:
         """What decode makes of each sample that is not bad, else None.  What it
         raises knows its sample: sample_of()."""
@@ -103,7 +109,7 @@ def sample_of(error: Exception) -> Optional[int]:
     return getattr(error, "__dict__", {}).pop("_hpdsl_sample", None)
 
 
-def _first_bytes(*members) -> bytes:
+def _first_bytes(*members: memoryview) -> bytes:
     return bytes(members[0])
 
 
@@ -131,10 +137,10 @@ def listed(made: List[Any]) -> Any:
     return made
 
 
-def finished(*of):
+def finished(*of: Any) -> Any:
     """A Batch; in a worker what is one when it arrives."""
     here = data.get_worker_info() is None
-    return (_batch if here else _Parcel)(*of)
+    return _batch(*of) if here else _Parcel(*of)
 
 
 def _batch(made: Any, labels: Any, numbers: Column, mask: Column,
@@ -167,10 +173,10 @@ class _Parcel:
     a file in /dev/shm and a socket for each tensor; and a worker that is killed
     leaves no socket behind."""
 
-    def __init__(self, made: Any, *others) -> None:
+    def __init__(self, made: Any, *others: Any) -> None:
         self.made, self.others = made, others
 
-    def __getattr__(self, name: str):
+    def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):  # what copy and others ask everybody for
             raise AttributeError(name)
         raise AttributeError(
@@ -178,7 +184,7 @@ class _Parcel:
             "Batch, but only when it arrives; decode and collate are the place "
             "to work on it in a worker")
 
-    def __reduce__(self):
+    def __reduce__(self) -> Tuple[Any, ...]:
         if _size(self.made) >= _LARGE:
             return _batch, (self.made, *self.others)
         return _unpacked, (pickle.dumps((self.made, *self.others), 5),)
