@@ -6,7 +6,8 @@ from __future__ import annotations
 import ctypes
 from functools import cached_property
 from itertools import accumulate
-from typing import Iterator, List, Sequence, Tuple
+from typing import (Any, Iterator, List, Sequence, SupportsIndex, Tuple,
+                    overload)
 
 import torch
 
@@ -59,7 +60,13 @@ class Contents:
     def __iter__(self) -> Iterator[memoryview]:
         return iter(self._views)
 
-    def __getitem__(self, i):
+    @overload
+    def __getitem__(self, i: SupportsIndex) -> memoryview: ...
+
+    @overload
+    def __getitem__(self, i: slice) -> List[memoryview]: ...
+
+    def __getitem__(self, i: Any) -> Any:
         return self._views[i]
 
     def tensor(self, i: int) -> torch.Tensor:
@@ -81,7 +88,7 @@ class Contents:
         pinned = torch.empty(self._at[-1], dtype=torch.uint8).pin_memory()
         return _parts(self._copy(pinned), self._at, pinned)
 
-    def __reduce__(self):
+    def __reduce__(self) -> Tuple[Any, ...]:
         return _again, (b"".join(self._views), self._at)
 
     def __repr__(self) -> str:
