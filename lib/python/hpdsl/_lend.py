@@ -20,7 +20,11 @@ import sys
 import time
 from array import array
 from multiprocessing import reduction
-from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import (TYPE_CHECKING, Any, Callable, List, NamedTuple, Optional,
+                    Sequence, Tuple)
+
+if TYPE_CHECKING:
+    from ._batch import Batch
 
 # Words of 64 bits: whether all is over, then of each place the turn that is told
 # there and the one that is done with, each plus one, and the size of its telling.
@@ -58,10 +62,10 @@ class File:
     def __init__(self, fd: int) -> None:
         self.fd = fd
 
-    def __getstate__(self):
+    def __getstate__(self) -> Any:
         return reduction.DupFd(self.fd)
 
-    def __setstate__(self, passed) -> None:
+    def __setstate__(self, passed: Any) -> None:
         self.fd = passed.detach()
 
 
@@ -82,10 +86,10 @@ class Board:
         self._words = memoryview(mmap.mmap(self.file.fd, self._head())
                                  ).cast("Q")
 
-    def __getstate__(self):
+    def __getstate__(self) -> Any:
         return self.places, self.file
 
-    def __setstate__(self, state) -> None:
+    def __setstate__(self, state: Any) -> None:
         self.places, self.file = state
         self._map()
 
@@ -131,7 +135,7 @@ class Board:
         self._words[self._place(turn) + _DONE] = turn + 1
 
 
-def turn_of(batch) -> bytes:
+def turn_of(batch: "Batch") -> bytes:
     """The telling of an hpdsl.Batch."""
     c, memory, base = batch._c, batch._memory, batch._mapping.base
     n, wide = c.n, len(batch._wanted.suffixes) or 1
@@ -154,7 +158,7 @@ def read_turn(telling: bytes) -> Optional[Turn]:
         return None
     _, epoch, step, n, wide, base = _HEAD.unpack_from(telling)
     rest, at = memoryview(telling), _HEAD.size
-    found = []
+    found: List[Any] = []
     for kind, count in (("Q", wide * n), ("Q", wide * n), ("Q", n), ("i", n),
                         ("B", n), ("B", n)):
         column = array(kind)
@@ -162,7 +166,8 @@ def read_turn(telling: bytes) -> Optional[Turn]:
         found.append(column)
         at += column.itemsize * count
     places = [a - base if a else 0 for a in found[0]]
-    return Turn(epoch, step, wide, places, *found[1:])
+    sizes, numbers, labels, mask, bad = found[1:]
+    return Turn(epoch, step, wide, places, sizes, numbers, labels, mask, bad)
 
 
 # Of a mapping, at least.
@@ -179,11 +184,11 @@ class Lent:
         self._map: Any = None
         self._pid = 0
 
-    def __getstate__(self):
+    def __getstate__(self) -> Any:
         return self.file, self.size
 
-    def __setstate__(self, state) -> None:
-        self.__init__(*state)
+    def __setstate__(self, state: Any) -> None:
+        self.__init__(*state)  # type: ignore[misc]
 
     def _mapped(self, end: int = 0) -> mmap.mmap:
         if self._pid != os.getpid() or len(self._map) < end:
