@@ -7,16 +7,17 @@ from __future__ import annotations
 import inspect
 import sys
 import traceback
-from typing import Any, Callable, Dict, Iterable, Iterator, Optional
+from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Sequence
 
 import torch
 import torch.utils.data as data
 
+from ._batch import Batch
 from ._called import no_argument
 from ._decoding import Asked, Here, There
 from ._lend import Board, File, Lent
 from ._measured import Measured, Player
-from ._parcel import Decoder
+from ._parcel import Decoder, Members
 from ._pump import Pump, Reader
 from ._turns import CountingPump, Turns
 
@@ -30,11 +31,11 @@ class Session:
 
     player: Optional[Player] = None
 
-    def __init__(self, reader: Reader, decoder: Decoder, suffixes,
-                 options: Dict[str, Any],
+    def __init__(self, reader: Reader, decoder: Decoder,
+                 suffixes: Sequence[str], options: Dict[str, Any],
                  measured: Optional[Measured] = None) -> None:
         self.turn = 0
-        self.rest: Optional[Iterator] = None
+        self.rest: Optional[Iterator[Any]] = None
         self._left = 0
         workers = options["num_workers"]
         self.pump: Optional[Pump] = None
@@ -48,6 +49,7 @@ class Session:
             else:
                 self._play(measured, CountingPump(
                     reader, board, workers + 2, workers), workers * ahead)
+            assert mapping is not None and self.pump is not None
             dataset: data.Dataset = There(board, Lent(
                 File(mapping.fd), mapping.size), decoder)
             self.asked = Asked(self.pump.ask)
@@ -81,7 +83,7 @@ class Session:
             self.asked.end = self.turn + steps
             self.rest = iter(self.loader)
 
-    def next(self):
+    def next(self) -> Any:
         """StopIteration: the epoch is over."""
         if self.player is None:
             return self._take()
@@ -90,7 +92,7 @@ class Session:
         self._left -= 1
         return self.player.next()
 
-    def _take(self):
+    def _take(self) -> Any:
         assert self.rest is not None
         try:
             made = _next(self.rest)
@@ -127,7 +129,7 @@ class Session:
         self.reader.close()
 
 
-def _next(rest: Iterator) -> Any:
+def _next(rest: Iterator[Any]) -> Any:
     """Without workers a step is not told to torch's profiler while there is none:
     that takes longer than to make a tensor."""
     straight = getattr(rest, "_next_data", None)
@@ -140,7 +142,7 @@ def _next(rest: Iterator) -> Any:
 _is_profiled = getattr(torch.autograd, "_profiler_enabled", lambda: True)
 
 
-def same(batch):
+def same(batch: Any) -> Any:
     return batch
 
 
@@ -152,14 +154,15 @@ def _nothing_at_all() -> None:
     pass
 
 
-def _converter(decoder: Decoder, suffixes) -> Callable:
+def _converter(decoder: Decoder, suffixes: Sequence[str]
+               ) -> Callable[[Batch], Any]:
     """Of what was read in this process: with nothing to decode it points into
     the library's memory, else nothing does that decode has not kept."""
 
-    def convert(batch):
-        members = (batch.data if decoder.raw else
-                   zip(*map(batch.members, suffixes)) if suffixes else
-                   zip(batch.data))
+    def convert(batch: Batch) -> Any:
+        members: Members = (batch.data if decoder.raw else
+                            zip(*map(batch.members, suffixes)) if suffixes
+                            else zip(batch.data))
         return decoder.batch(members, *batch.columns(), batch.epoch, batch.step)
 
     return convert
