@@ -42,8 +42,10 @@ class Decoder:
         self.collate: Callable[[List[Any]], Any] = stacked
         if self.raw:
             self.collate = Contents
+        elif isinstance(collate, str):
+            self.collate = listed
         elif collate is not None:
-            self.collate = listed if isinstance(collate, str) else collate
+            self.collate = collate
 
     def batch(self, members: Members, bad: Column, labels: Column,
               numbers: Column, mask: Column, epoch: int, step: int,
