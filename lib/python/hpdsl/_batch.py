@@ -226,7 +226,8 @@ class Batch(Pair):
     def bad(self) -> List[bool]:
         return self._array(self._c.bad, self._n, "?", 1)
 
-    def columns(self) -> Tuple[array, array, array, array]:
+    def columns(self) -> Tuple[array[int], array[int], array[int],
+                               array[int]]:
         """bad, labels, numbers and mask as arrays, each in one call: nothing is
         done of every sample."""
         c, n = self._c, self._n
@@ -277,7 +278,7 @@ class Batch(Pair):
                ) -> List[Any]:
         return self._memory[address:address + n * size].cast(kind).tolist()
 
-    def _column(self, address: int, n: int, kind: str) -> array:
+    def _column(self, address: int, n: int, kind: str) -> array[int]:
         made = array(kind)
         made.frombytes(self._memory[address:address + n * made.itemsize])
         return made

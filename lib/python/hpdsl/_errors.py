@@ -179,7 +179,7 @@ def one(index: Any) -> Any:
     """The index, which is not that of several."""
     if isinstance(index, slice) or (
             isinstance(index, Iterable) and not isinstance(index, str)
-            and getattr(index, "ndim", 1)):
+            and getattr(index, "ndim", True)):
         raise TypeError(f"one sample at a time, not [{index!r:.60}]: wanted "
                         "torch.utils.data.Subset(.., numbers)")
     return index

@@ -49,11 +49,11 @@ class Turn(NamedTuple):
     step: int
     wide: int
     places: Sequence[int]
-    sizes: array
-    numbers: array
-    labels: array
-    mask: array
-    bad: array
+    sizes: array[int]
+    numbers: array[int]
+    labels: array[int]
+    mask: array[int]
+    bad: array[int]
 
 
 class File:

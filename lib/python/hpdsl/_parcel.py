@@ -20,7 +20,7 @@ from ._sample import without_dot
 from ._torch_batch import Batch
 
 # Of each sample a number, or whether something is so.
-Column = Union[array, List[int], List[bool]]
+Column = Union["array[int]", List[int], List[bool]]
 
 # From here on torch's shared memory is faster than a pipe.
 _LARGE = 1 << 20
@@ -64,7 +64,7 @@ class Decoder:
         return finished(self.collate(made), self.labels(labels, numbers),
                         numbers, mask, epoch, step, bad, dealt)
 
-    def items(self, members: Members, bad: Sequence[bool],
+    def items(self, members: Members, bad: Sequence[int],
               numbers: Sequence[int]) -> List[Any]:
         """What decode makes of each sample that is not bad, else None.  What it
         raises knows its sample: sample_of()."""
