@@ -106,8 +106,12 @@ int hp_pack_labels(struct hp_pack *p, struct hpdsl_error *err)
 	if (r < 0)
 		return r;
 	p->w.list.by_value = p->known.by_value;
-	if (p->known.kept)
-		return hp_list_keep_labels(&p->w.list, err);
+	if (p->known.kept) {
+		r = hp_list_keep_labels(&p->w.list, err);
+		if (r == 0)
+			hp_labels_tell_kept(opt, &p->w.list);
+		return r;
+	}
 	if (opt->labels == HPDSL_LABELS_FILE) {
 		p->known.checksum = p->labels.checksum;
 		return hp_labels_by_file(&p->w.list, &p->labels, opt, err);

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 int hp_class_keep(struct hp_class *is, const char *name,
@@ -59,6 +60,52 @@ static int kept_class(void *arg, uint64_t sample, struct hp_class *ret,
 				", as its files have in their datasets", err);
 	}
 	return r;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The number that this class has now; HPDSL_NO_LABEL: no sample has it. */
+static uint32_t number_now(const struct hp_list *list, const char *name)
+{
+	uint32_t n = list->n_classes, value;
+	const char **is;
+
+	if (hp_class_number(name, strlen(name), &value) && value < n &&
+	    !strcmp(list->classes[value], name))
+		return value;
+	is = n ? bsearch(&name, list->classes, n, sizeof name, by_bytes) : NULL;
+	return is ? (uint32_t)(is - list->classes) : HPDSL_NO_LABEL;
+}
+
+uint64_t hp_list_renumbered(const struct hp_list *list, const char **ret_name,
+			    uint32_t *ret_was, uint32_t *ret_is)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < list->n_roots; i++) {
+		const struct hp_root *root = &list->roots[i];
+		struct hpdsl_counts had = { .classes = 0 };
+
+		if (root->kind == HP_ROOT_DATASET)
+			hpdsl_count(root->dataset, &had);
+		for (uint32_t was = 0; was < had.classes; was++) {
+			const char *name;
+			uint32_t is;
+
+			if (hpdsl_class_name(root->dataset, was, &name, NULL))
+				continue;
+			is = number_now(list, name);
+			if (is == HPDSL_NO_LABEL || is == was || n++)
+				continue;
+			*ret_name = name;
+			*ret_was = was;
+			*ret_is = is;
+		}
+	}
+	return n;
 }
 
 bool hp_list_has_classes(const struct hp_list *list)

@@ -82,6 +82,9 @@ void hp_labels_tell_file(const struct hpdsl_pack_options *opt,
 void hp_labels_tell_members(const struct hpdsl_pack_options *opt,
 			    const char *suffix, uint64_t n, uint64_t all,
 			    const char *first);
+/* Classes that are kept have other numbers now. */
+void hp_labels_tell_kept(const struct hpdsl_pack_options *opt,
+			 const struct hp_list *list);
 /* Whole numbers that are classes have others for labels. */
 void hp_labels_tell_numbers(const struct hpdsl_pack_options *opt,
 			    const struct hp_list *list, bool table);

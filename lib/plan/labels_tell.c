@@ -106,6 +106,22 @@ void hp_labels_tell_members(const struct hpdsl_pack_options *opt,
 	     n, all, suffix, first, n > 3 ? ", ..." : "");
 }
 
+void hp_labels_tell_kept(const struct hpdsl_pack_options *opt,
+			 const struct hp_list *list)
+{
+	char text[HP_PRINTABLE];
+	const char *name = "";
+	uint32_t was = 0, is = 0;
+	uint64_t n = hp_list_renumbered(list, &name, &was, &is);
+
+	if (n)
+		warn(opt,
+		     "%" PRIu64 " class%s other numbers than in the packed "
+		     "inputs, first '%s': %" PRIu32 ", was %" PRIu32,
+		     n, n == 1 ? " has" : "es have",
+		     hp_printable(name, strlen(name), text), is, was);
+}
+
 void hp_labels_tell_numbers(const struct hpdsl_pack_options *opt,
 			    const struct hp_list *list, bool table)
 {

@@ -279,6 +279,10 @@ int hp_class_keep(struct hp_class *is, const char *name,
 /* Has a packed input classes?  Takes them over, before contents are read. */
 bool hp_list_has_classes(const struct hp_list *list);
 int hp_list_keep_labels(struct hp_list *list, struct hpdsl_error *err);
+/* How many classes have another number now than in a packed input; the first of
+ * them. */
+uint64_t hp_list_renumbered(const struct hp_list *list, const char **ret_name,
+			    uint32_t *ret_was, uint32_t *ret_is);
 
 /*
  * Classes of the samples, by the folder of their first member: folder number

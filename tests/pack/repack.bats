@@ -56,6 +56,19 @@ for line in sys.stdin:
 	hpdsl-pack -q --resume ds kept
 }
 
+@test "classes that have other numbers than they had are told" {
+	mkdir a b
+	for i in 2 3 10; do touch a/$i.jpg && echo $i > a/$i.cls; done
+	touch b/d.jpg && echo dog > b/d.cls
+	hpdsl-pack -q --labels=cls a 1
+	hpdsl-pack -q --labels=cls b 2
+	hpdsl-pack -q 1 2 both 2> err
+	diff err - <<< "hpdsl-pack: warning: 4 classes have other numbers than in $(
+		)the packed inputs, first '2': 1, was 2"
+	hpdsl-pack -q --exclude='2.*' 1 part 2> err
+	[ ! -s err ]
+}
+
 @test "datasets and trees together" {
 	make_tree more 2 5
 	mv more/class0 more/extra
