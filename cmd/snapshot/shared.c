@@ -50,11 +50,13 @@ int snapshot_lookup(const struct hpdsl_snapshot *s, char *path,
 		    struct hpdsl_entry *ret)
 {
 	size_t len = snapshot_path_clean(path);
+	char near[HPDSL_SNAPSHOT_NEAR];
 	struct hpdsl_error err;
 	int code = hpdsl_snapshot_lookup(s, path, len, ret, &err);
 
 	if (code == -ENOENT) {
-		cmd_message("%s: no such entry", path);
+		cmd_message("%s: no such entry; %s", path,
+			    hpdsl_snapshot_near(s, path, len, near));
 		return CMD_NO;
 	}
 	return code < 0 ? cmd_tell(&err) : CMD_DONE;

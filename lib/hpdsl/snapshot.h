@@ -96,6 +96,17 @@ HPDSL_API int hpdsl_snapshot_lookup(const struct hpdsl_snapshot *s,
 				    struct hpdsl_error *err);
 
 /*
+ * For a message about a path that there is not: "in 'a' there is 'b', 'c' and
+ * others", the names of the last folder of it that there is which are nearest
+ * to what follows, of at most 4,096; or "'a' is no folder".  Returns buf, in
+ * which all is fit to print.
+ */
+#define HPDSL_SNAPSHOT_NEAR 1024
+HPDSL_API const char *hpdsl_snapshot_near(const struct hpdsl_snapshot *s,
+					  const char *path, size_t path_len,
+					  char buf[HPDSL_SNAPSHOT_NEAR]);
+
+/*
  * Entry by its name in a folder.  -ENOENT: there is none, or it is no name;
  * -ENOTDIR, -ERANGE (no such folder), HPDSL_ECORRUPT.
  */

@@ -195,7 +195,7 @@ same()
 @test "ls: an absent PATH is told, the others are listed, exit 1" {
 	run --separate-stderr -1 hpdsl-snapshot ls snap none odd/fifo
 	[ "$output" = odd/fifo ]
-	[ "$stderr" = "hpdsl-snapshot: none: no such entry" ]
+	[[ $stderr = "hpdsl-snapshot: none: no such entry; there is '"* ]]
 }
 
 @test "ls, find, stat, du: JSON, an object a line" {
@@ -274,7 +274,7 @@ same()
 		grep -Fx 'mtime:    1969-12-31 23:59:58.250000000 UTC'
 	run --separate-stderr -1 hpdsl-snapshot stat snap none odd/fifo
 	[[ $output = *"type:     FIFO"* ]]
-	[ "$stderr" = "hpdsl-snapshot: none: no such entry" ]
+	[[ $stderr = "hpdsl-snapshot: none: no such entry; there is '"* ]]
 	hpdsl-snapshot stat snap | same <(hpdsl-snapshot stat snap .) -
 	hpdsl-snapshot stat -0 snap odd/link | tr '\0' '\n' |
 		same <(hpdsl-snapshot stat snap odd/link) -
@@ -331,7 +331,11 @@ same()
 	fails 2 "neither -a nor -d" hpdsl-snapshot du -s -a snap
 	fails 2 "neither -a nor -d" hpdsl-snapshot du -s -d2 snap
 	fails 2 "is no number" hpdsl-snapshot du -d x snap
-	fails 1 "none: no such entry" hpdsl-snapshot du snap none
+	fails 1 "none: no such entry; there is '" hpdsl-snapshot du snap none
+	fails 1 "plain/calss1/x: no such entry; in 'plain' there is 'class0', 'class1'" \
+		hpdsl-snapshot du snap plain/calss1/x
+	fails 1 "odd/fifo/x: no such entry; 'odd/fifo' is no folder" \
+		hpdsl-snapshot du snap odd/fifo/x
 }
 
 @test "2,000 folders inside each other" {
