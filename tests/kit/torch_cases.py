@@ -809,6 +809,15 @@ def like_others(ds):
     assert not loader._session
     assert Loader(ds, order=FEW, rank=0, ranks=3, uneven=True).batch_size == 3
     assert hpdsl.__getattr__("torch") is hpdsl.torch
+    for text, get in (("decode= of the loader", lambda: next(iter(
+            Loader(ds, 9))).data.to("cpu")),
+                      ("set_epoch() of the loader", lambda: mapped.sampler)):
+        try:
+            get()
+        except AttributeError as e:
+            assert text in str(e), e
+        else:
+            raise AssertionError(text)
 
 
 def as_list(contents, wanted):

@@ -136,6 +136,15 @@ class Reading(Packed):
         with self.assertRaisesRegex(AttributeError, "'shuffel'$"):
             ds.shuffel
         self.assertFalse(hasattr(ds, "__getitems__"))
+        for here, given in (("called path", {"root": 1}),
+                            ("Loader has decode", {"transform": 1}),
+                            ("Loader have choice", {"split": "train"}),
+                            ("Loader have shuffle", {"shuffle": True})):
+            with self.assertRaisesRegex(
+                    TypeError, f"^Dataset has no argument '.*': .*{here}"):
+                hpdsl.Dataset(**given)
+        with self.assertRaisesRegex(hpdsl.NotFoundError, "hpdsl-index was"):
+            hpdsl.Dataset("shards/{000..009}.tar")
 
     def test_shuffled(self):
         self.assertIs(hpdsl.Dataset(self.packed).shuffled, True)

@@ -12,6 +12,9 @@ from typing import Any, Callable, Dict, Iterable, List, Sequence, TypeVar, cast
 _TORCHS = ("decode", "collate", "form", "num_workers", "pin_memory",
            "prefetch_factor", "persistent_workers", "worker_init_fn",
            "multiprocessing_context", "timeout")
+# What is said to any loader, and not to a dataset.
+_LOADERS = ("batch_size", "choice", "drop_last", "epochs", "memory", "rank",
+            "ranks", "seed", "shuffle", "skip_bad", "suffixes", "windows")
 # What a Choice is asked for, and a loader by way of one.
 _CHOICES = "labels", "samples", "folder"
 # By whose names people come: of DataLoader, DistributedSampler, WebDataset,
@@ -22,7 +25,7 @@ _OTHERS: Dict[str, Sequence[str]] = {
                "samples", "numbers", "labels", "classes", "folder",
                "proportion", "choose"),
     "collate": ("collate_fn", "collation_fn"),
-    "dataset": ("root", "path", "url", "urls", "input_dir", "local", "remote"),
+    "dataset": ("path", "root", "url", "urls", "input_dir", "local", "remote"),
     "decode": ("transform", "transforms", "map_fn", "preprocess", "decoder",
                "operations", "pipelines"),
     "drop_last": ("drop_remainder",),
@@ -37,6 +40,7 @@ _OTHERS: Dict[str, Sequence[str]] = {
     "ranks": ("world_size", "num_replicas", "num_ranks", "shard_count"),
     "rank": ("shard_index", "node_rank", "local_rank"),
     "sample_weight": ("weights", "sample_weights"),
+    "path": ("root", "url", "urls", "input_dir", "local", "remote"),
     "samples": ("numbers", "indices", "ids"),
     "seed": ("random_seed", "shuffle_seed", "generator"),
     "skip_bad": ("handler", "error_handler", "ignore_errors"),
@@ -72,8 +76,8 @@ _NOT_HERE = {
                  "sample_weight=..) draws",
 }
 
-# What datasets of torchvision, WebDataset, Hugging Face, Grain and TensorFlow do
-# themselves, and what does it here.
+# What datasets and loaders of torchvision, WebDataset, Hugging Face, Grain and
+# TensorFlow have, and what does it here.
 _DATASETS: Dict[str, str] = {
     "class_names": "classes",
     "labels": "targets",
@@ -90,6 +94,7 @@ _DATASETS: Dict[str, str] = {
     "memory= of a loader, which reads ahead": "prefetch cache",
     "state_dict() of a loader": "state_dict load_state_dict",
     "hpdsl.torch.ImageFolder(path), which has them": "samples imgs transform",
+    "set_epoch() of the loader itself": "sampler batch_sampler",
 }
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -119,6 +124,9 @@ def no_argument(of: str, name: str, known: Iterable[str]) -> TypeError:
         return TypeError(f"{text}: it is called {here}{more}")
     if here in _TORCHS:
         return TypeError(f"{text}: hpdsl.torch.Loader has {here}{more}")
+    if here in _LOADERS and "copy" in known:
+        return TypeError(f"{text}: hpdsl.Loader and hpdsl.torch.Loader have "
+                         f"{here}{more}")
     import difflib  # it takes its time
 
     close = difflib.get_close_matches(name, known, 1)

@@ -6,8 +6,8 @@ from __future__ import annotations
 import ctypes
 from functools import cached_property
 from itertools import accumulate
-from typing import (Any, Iterator, List, Sequence, SupportsIndex, Tuple,
-                    overload)
+from typing import (TYPE_CHECKING, Any, Iterator, List, Sequence, SupportsIndex,
+                    Tuple, overload)
 
 import torch
 
@@ -39,6 +39,12 @@ class Contents:
 
     def __init__(self, views: List[memoryview]) -> None:
         self._views = views
+
+    if not TYPE_CHECKING:
+        def __getattr__(self, name):
+            raise AttributeError(
+                f"'Contents' object has no attribute {name!r}: it is the bytes "
+                "of the samples; decode= of the loader makes tensors of them")
 
     @cached_property
     def _at(self) -> List[int]:

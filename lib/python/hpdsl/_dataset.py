@@ -14,7 +14,7 @@ from typing import (TYPE_CHECKING, Any, Iterable, List, Literal, Optional, Proto
 
 from . import _abi, _file
 from ._abi import lib
-from ._called import no_attribute
+from ._called import by_its_names, no_attribute
 from ._errors import (DiffersError, NotFoundError, RangeError, UsageError,
                       checked)
 from ._keys import find, numbers_of, suffixes_in
@@ -83,6 +83,7 @@ class Dataset:
     or RangeError, an IndexError.
     """
 
+    @by_its_names("Dataset")
     def __init__(self, path: Path, *, copy: bool = False,
                  foreign_owner: bool = False, peers: bool = True) -> None:
         if not raw(path):

@@ -105,14 +105,17 @@ _SYSTEM: Dict[int, Type[Error]] = {
 # How a text of the library goes on, where a command knows more.
 _ADVICE = (("not a dataset (", " (hpdsl-info says what is there, and what "
                                "comes next)"),
-           ("; a dataset is one", " (hpdsl-info says what this is)"))
+           ("; a dataset is one", " (hpdsl-info says what this is)"),
+           ("}.tar: No such", " (shards are opened by their folder, when "
+                              "hpdsl-index was there)"))
 
 
 def exception(code: int, message: bytes) -> Error:
     kind = _OURS.get(code) or _SYSTEM.get(code) or SystemFailure
     said = message.decode("utf-8", "surrogateescape")
     for has, more in _ADVICE:
-        if has in said and kind in (NotOursError, NotFolderError):
+        if has in said and kind in (NotOursError, NotFolderError,
+                                    NotFoundError):
             said += more
             break
     return kind(said, code)

@@ -4,9 +4,11 @@ gets."""
 
 from __future__ import annotations
 
-from typing import (Any, Callable, Dict, Generic, NoReturn, Optional, TypeVar,
+from typing import (TYPE_CHECKING, Any, Callable, Dict, Generic, NoReturn,
+                    Optional, TypeVar,
                     Union)
 
+from ._called import no_attribute
 from ._course import Course
 from ._dataset import Dataset
 from ._order import Order
@@ -29,6 +31,10 @@ class Loop(Generic[T]):
     course: Course
     # What the loop gets of a batch; None: the batch.
     form: Optional[Callable[[Batch], Any]] = None
+
+    if not TYPE_CHECKING:
+        def __getattr__(self, name):
+            raise no_attribute("Loader", name)
 
     @property
     def epoch(self) -> int:
