@@ -8,7 +8,6 @@ the time counts.  Batches are of 64, shuffling is on.
 """
 import glob
 import io
-import os
 import random
 
 BATCH = 64
@@ -170,8 +169,7 @@ def dali(place, threads=2, mapped=True):
     @pipeline_def(batch_size=BATCH, num_threads=threads, device_id=None)
     def pipe():
         return fn.readers.webdataset(
-            paths=tars, index_paths=[t + ".idx" if os.path.exists(t + ".idx")
-                                     else t[:-3] + "idx" for t in tars],
+            paths=tars, index_paths=[t[:-3] + "idx" for t in tars],
             ext=["JPEG;jpg;png"], random_shuffle=True, initial_fill=1024, seed=SEED,
             dont_use_mmap=not mapped, name="reader", pad_last_batch=False)
 
@@ -268,7 +266,7 @@ def energon(place, workers=0, buffer=100):
         place, worker_config=en.WorkerConfig(
             rank=0, world_size=1, num_workers=workers), task_encoder=Task(),
         batch_size=BATCH, shuffle_buffer_size=buffer, max_samples_per_sequence=100,
-        repeat=False, decoder=None)
+        repeat=False)
     yield from en.get_savable_loader(samples)
 
 
@@ -283,7 +281,7 @@ READERS = {
     "mds": ("mosaicml-streaming", "streaming", mds, "mds", WORKERS),
     "hf-map": ("datasets", "datasets torch.utils.data", hf_map, "arrow",
                [{}, {"arrow": True}, {"workers": 2}]),
-    "hf-iterable": ("datasets", "datasets", hf_iterable, "arrow",
+    "hf-iterable": ("datasets", "datasets torch.utils.data", hf_iterable, "arrow",
                     [{}, {"shards": 8}, {"buffer": 200}]),
     "tf.data": ("tensorflow-cpu", "tensorflow", tfdata, "tfrecord",
                 [{}, {"cycle": 4}, {"threads": 2}]),

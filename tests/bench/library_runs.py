@@ -28,7 +28,7 @@ def environment():
 
 def begin(name, *words, **how):
     env = environment()
-    if "mds" in words:
+    if not words or "mds" in words:
         env["PYTHONPATH"] += os.pathsep + os.path.join(LIBRARIES, "streaming")
     return subprocess.Popen(
         [PYTHON, "-W", "ignore", os.path.join(HERE, name), *words], text=True,
@@ -138,7 +138,8 @@ def line_of(child, until, look=lambda: None):
 def one_epoch(reader, place, configuration, prepare, cgroup=None, step=0,
               weigh=False):
     """What it says of itself, its CPU seconds and its memory; Failed."""
-    with open(os.path.join(LIBRARIES, "bench.log"), "wb") as log:
+    path = os.path.join(LIBRARIES, f"bench-{reader}.log")
+    with open(path, "wb") as log:
         child = begin("library_epoch.py", reader, place,
                       json.dumps(configuration), str(step), "01"[weigh],
                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log)
@@ -159,6 +160,10 @@ def one_epoch(reader, place, configuration, prepare, cgroup=None, step=0,
         look()
         return {**said, "cpu": cpu_of(child.pid) - before, "mib": peak[0],
                 "waited": said["seconds"] - said["computed"]}
+    except Failed as error:
+        with open(path, encoding="utf-8", errors="replace") as log:
+            raise Failed(f"{error}: {(log.read().split(chr(10))[-2:] + [''])[0]}"
+                         f" ({path})") from None
     finally:
         try:
             os.killpg(child.pid, signal.SIGKILL)
