@@ -128,6 +128,7 @@ static int stall(struct hpdsl_loader *l, bool (*done)(struct hpdsl_loader *l),
 
 	if (done(l))
 		return 0;
+	hp_pace_waits(&l->pace);
 	began = l->caller.stalls = hp_now();
 	r = wait_until(l, began, done, err);
 	l->caller.stalls = 0;
@@ -220,6 +221,9 @@ static int finish_batch(struct hpdsl_loader *l, struct hpdsl_error *err)
 	pthread_mutex_unlock(&l->lock);
 	r = hp_load_fill(l, b, &n, err);
 	pthread_mutex_lock(&l->lock);
+	if (r == 0)
+		hp_pace_took(&l->pace, n.bytes, l->busy);
+	l->busy = 0;
 	end_turn(l);
 	if (r < 0) {
 		l->stats.failed_steps++;
@@ -263,9 +267,14 @@ static int next(struct hpdsl_loader *l, const struct hpdsl_batch **ret,
 int hp_load_next(struct hpdsl_loader *l, const struct hpdsl_batch **ret,
 		 struct hpdsl_error *err)
 {
-	int r = next(l, ret, err);
+	int r;
 
+	if (l->left > 0)
+		l->busy += hp_now() - l->left;
+	l->left = 0;
+	r = next(l, ret, err);
 	tell_metrics(l);
+	l->left = hp_now();
 	return r;
 }
 

@@ -17,10 +17,32 @@ bool hp_load_has_room(const struct hpdsl_loader *l,
 			     sizeof *u + hp_load_unit_arrays(u));
 }
 
+static uint64_t far_ahead(const struct hpdsl_loader *l)
+{
+	double busy = l->busy;
+
+	if (l->cached)
+		return HP_LOAD_NEAR;
+	if (l->left > 0)
+		busy += hp_now() - l->left;
+	return hp_pace_far(&l->pace, busy, l->memory);
+}
+
 /* Need nobody hurry? */
 static bool is_early(const struct hpdsl_loader *l, const struct hp_load_unit *u)
 {
-	return l->cached && l->ahead >= HP_LOAD_NEAR && u->first > l->turn + 1;
+	return u->first > l->turn + 1 &&
+	       l->ahead >= (l->cached ? HP_LOAD_NEAR : HP_PACE_LEAST) &&
+	       l->ahead >= far_ahead(l);
+}
+
+/* Is nothing read only because nobody need hurry? */
+static bool is_held_back(const struct hpdsl_loader *l)
+{
+	const struct hp_load_unit *u = l->queue.head;
+
+	return u && u->first < l->most && !l->cached && is_early(l, u) &&
+	       hp_load_has_room(l, u);
 }
 
 /* The unit that is needed first, if it is to be read, and there is memory. */
@@ -110,6 +132,7 @@ static void spoil(struct hp_load_unit *u)
 
 static void read_unit(struct hpdsl_loader *l, struct hp_load_unit *u)
 {
+	double began = hp_now();
 	uint64_t made;
 	int r;
 
@@ -127,6 +150,7 @@ static void read_unit(struct hpdsl_loader *l, struct hp_load_unit *u)
 		spoil(u);
 	made = good_bytes(u);
 	pthread_mutex_lock(&l->lock);
+	hp_pace_read(&l->pace, hp_now() - began);
 	l->made += made;
 	l->reading--;
 	u->code = r;
@@ -168,8 +192,10 @@ bool hp_load_work(struct hpdsl_loader *l)
 		return true;
 	}
 	u = take_unit(l);
-	if (!u)
+	if (!u) {
+		l->pace.held_back = l->pace.held_back || is_held_back(l);
 		return false;
+	}
 	read_unit(l, u);
 	return true;
 }

@@ -195,6 +195,60 @@ static void test_over(void **state)
 	forged_end(&f);
 }
 
+/* ---- Far ahead, and no farther --------------------------------------- */
+
+static uint64_t size_large(uint64_t i)
+{
+	return 512 * 1024 + i % 7 * 4096;
+}
+
+/* Loads a turn, over which the loop takes so long; then all that is to be read
+ * meanwhile is. */
+static void turn_of(struct hpdsl_loader *l, double seconds)
+{
+	const struct hpdsl_batch *b;
+	struct hpdsl_error err;
+
+	assert_int_equal(hpdsl_loader_next(l, &b, &err), 1);
+	hpdsl_batch_release(b);
+	pthread_mutex_lock(&l->lock);
+	l->busy += seconds;
+	while (hp_load_work(l))
+		;
+	pthread_mutex_unlock(&l->lock);
+}
+
+/* A slow loop: memory is the bound of what is read ahead, and not its aim.  One
+ * that does nothing else gets all of it. */
+static void test_slow_loop(void **state)
+{
+	struct cell c = { .opt = { .order = { .batch = 4, .lanes = 4 },
+				   .memory = 256 * MIB,
+				   .threads = HPDSL_SERIAL } };
+	struct hpdsl_dataset *ds;
+	struct hpdsl_loader *l;
+	struct forged f;
+
+	(void)state;
+	forged_begin(&f, &(struct forged_options){ .samples = 900,
+						   .size = size_large,
+						   .chunks = 7 });
+	ds = forged_open(&f);
+	l = cell_begin(ds, &c);
+	turn_of(l, 1e6);
+	assert_in_range(l->ahead, HP_PACE_LEAST, HP_PACE_LEAST + 16 * MIB);
+	turn_of(l, 1e6);
+	assert_in_range(l->ahead, HP_PACE_LEAST, HP_PACE_LEAST + 16 * MIB);
+	l->pace.rate = 1e15;
+	turn_of(l, 0);
+	assert_in_range(l->ahead, HP_PACE_LEAST + 32 * MIB, 256 * MIB);
+	hpdsl_loader_stats(l, &c.stats);
+	assert_true(c.stats.memory_peak <= c.stats.memory);
+	hpdsl_loader_free(l);
+	hpdsl_close(ds);
+	forged_end(&f);
+}
+
 /* ---- Small reads ------------------------------------------------------ */
 
 /* "with a memory of 39 MiB they" */
@@ -312,6 +366,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_to_read),
 		cmocka_unit_test(test_two_kept),
 		cmocka_unit_test(test_over),
+		cmocka_unit_test(test_slow_loop),
 		cmocka_unit_test(test_warnings),
 		cmocka_unit_test(test_text),
 	};

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "load/pace.h"
+
+enum {
+	BLOCK = 16, /* turns: whoever takes some at once waits then */
+	FORGET =
+		16, /* reads, or blocks, until a third is left of the largest */
+	SPARE = 2,  /* times what is needed: reads differ */
+};
+#define FASTEST 64e9 /* bytes a second, of a loop that only takes */
+
+/* The largest of late. */
+static void note(double *largest, double is)
+{
+	*largest = is > *largest ? is : *largest + (is - *largest) / FORGET;
+}
+
+void hp_pace_read(struct hp_pace *p, double seconds)
+{
+	note(&p->read, seconds);
+}
+
+static double rate_of(uint64_t bytes, double busy)
+{
+	double most = (double)bytes / FASTEST;
+
+	if (!bytes)
+		return 0;
+	return busy > most ? (double)bytes / busy : FASTEST;
+}
+
+void hp_pace_took(struct hp_pace *p, uint64_t bytes, double busy)
+{
+	p->bytes += bytes;
+	p->busy += busy;
+	if (++p->turns < BLOCK)
+		return;
+	note(&p->rate, rate_of(p->bytes, p->busy));
+	p->bytes = 0;
+	p->busy = 0;
+	p->turns = 0;
+}
+
+void hp_pace_waits(struct hp_pace *p)
+{
+	p->waits += p->held_back && p->waits < 32;
+	p->held_back = false;
+}
+
+uint64_t hp_pace_far(const struct hp_pace *p, double busy, uint64_t memory)
+{
+	double least = (double)(HP_PACE_LEAST << p->waits);
+	double rate = p->rate, far;
+
+	if (rate <= 0 && !p->turns)
+		return memory;
+	if (rate <= 0) /* what there is of the first block */
+		rate = rate_of(p->bytes, p->busy + busy);
+	far = SPARE * rate * p->read;
+	if (far < least)
+		far = least;
+	return far < (double)memory ? (uint64_t)far : memory;
+}

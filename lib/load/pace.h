@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How far ahead it is worth to read.  By the time that a read takes a loop
+ * takes so many bytes: these have to be there, or on their way.  More shortens
+ * no wait, unless the loop takes faster for a while than can be read; such a
+ * wait is seen, and twice as much is read ahead from then on.  Pure arithmetic:
+ * times are seconds that the caller measured.
+ */
+#ifndef HP_LOAD_PACE_H
+#define HP_LOAD_PACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* So much is read ahead at least, where memory allows, in bytes. */
+#define HP_PACE_LEAST (UINT64_C(128) << 20)
+
+/* All zero: nothing is known. */
+struct hp_pace {
+	double read; /* what a read takes: the longest, slowly forgotten */
+	/* Bytes a second that the loop takes while it does not wait: of blocks
+	 * of turns the largest, slowly forgotten, as a loop that pauses goes on
+	 * as before. */
+	double rate;
+	uint64_t bytes; /* of the block that is begun */
+	double busy;
+	uint32_t turns; /* of it */
+	uint32_t waits; /* that more would have shortened */
+	bool held_back; /* reading was, since the last one of these */
+};
+
+/* A read is over, which took so long. */
+void hp_pace_read(struct hp_pace *p, double seconds);
+/* The loop took so many bytes, and had been busy for so long before. */
+void hp_pace_took(struct hp_pace *p, uint64_t bytes, double busy);
+/* The loop has to wait. */
+void hp_pace_waits(struct hp_pace *p);
+/*
+ * Bytes that are to be read ahead, at most memory; busy: since when the loop
+ * is, with what it has taken last.  What it takes is not known before it has
+ * come for something: memory.
+ */
+uint64_t hp_pace_far(const struct hp_pace *p, double busy, uint64_t memory);
+
+#endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How far ahead the loader reads, over a loop and reads that are played. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "load/pace.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define MEMORY (1024 * MIB)
+
+static void take(struct hp_pace *p, int turns, uint64_t bytes, double busy)
+{
+	while (turns--)
+		hp_pace_took(p, bytes, busy);
+}
+
+/* ---- The rule --------------------------------------------------------- */
+
+static void test_nothing_known(void **state)
+{
+	struct hp_pace p = { 0 };
+
+	(void)state;
+	assert_int_equal(hp_pace_far(&p, 0, MEMORY), MEMORY);
+	assert_int_equal(hp_pace_far(&p, 100, 16 * MIB), 16 * MIB);
+	/* The first turns: by what they took so far. */
+	hp_pace_read(&p, 0.01);
+	hp_pace_read(&p, 0.01);
+	take(&p, 1, 7 * MIB, 0);
+	assert_int_equal(hp_pace_far(&p, 0, MEMORY), MEMORY);
+	assert_int_equal(hp_pace_far(&p, 0.02, MEMORY), HP_PACE_LEAST);
+}
+
+static void test_loop_and_latency(void **state)
+{
+	struct hp_pace p = { 0 };
+
+	(void)state;
+	hp_pace_read(&p, 0.01);
+	take(&p, 16, 7 * MIB, 0.02);
+	assert_int_equal(hp_pace_far(&p, 0, MEMORY), HP_PACE_LEAST);
+	assert_int_equal(hp_pace_far(&p, 0, 16 * MIB), 16 * MIB);
+	/* 350 MiB a second, twice as much as comes within a read. */
+	hp_pace_read(&p, 0.5);
+	assert_int_equal(hp_pace_far(&p, 0, MEMORY) / MIB, 350);
+	hp_pace_read(&p, 2);
+	assert_int_equal(hp_pace_far(&p, 0, MEMORY), MEMORY);
+	for (int i = 0; i < 100; i++)
+		hp_pace_read(&p, 0.01);
+	assert_int_equal(hp_pace_far(&p, 0, MEMORY), HP_PACE_LEAST);
+	/* A loop that does nothing else, and does it again after a rest. */
+	take(&p, 16, 7 * MIB, 0);
+	assert_int_equal(hp_pace_far(&p, 0, MEMORY), MEMORY);
+	take(&p, 320, 7 * MIB, 0.02);
+	assert_in_range(hp_pace_far(&p, 0, MEMORY), 2 * HP_PACE_LEAST, MEMORY);
+	take(&p, 2000, 7 * MIB, 0.02);
+	assert_int_equal(hp_pace_far(&p, 0, MEMORY), HP_PACE_LEAST);
+	/* Of samples without bytes. */
+	take(&p, 2000, 0, 0);
+	assert_int_equal(hp_pace_far(&p, 0, MEMORY), HP_PACE_LEAST);
+}
+
+/* Validation, a checkpoint: it is no slower loop. */
+static void test_pause(void **state)
+{
+	struct hp_pace p = { 0 };
+	uint64_t far;
+
+	(void)state;
+	hp_pace_read(&p, 0.5);
+	take(&p, 32, 7 * MIB, 0.02);
+	far = hp_pace_far(&p, 0, MEMORY);
+	assert_int_equal(hp_pace_far(&p, 1000, MEMORY), far);
+	take(&p, 1, 7 * MIB, 1000);
+	for (int i = 0; i < 40; i++) {
+		assert_in_range(hp_pace_far(&p, 0, MEMORY), far / 16 * 15, far);
+		take(&p, 1, 7 * MIB, 0.02);
+	}
+}
+
+static void test_waits(void **state)
+{
+	struct hp_pace p = { 0 };
+
+	(void)state;
+	take(&p, 16, 7 * MIB, 0.02);
+	/* It waits, but all that could be read is. */
+	for (int i = 0; i < 10; i++)
+		hp_pace_waits(&p);
+	assert_int_equal(hp_pace_far(&p, 0, MEMORY), HP_PACE_LEAST);
+	for (uint64_t far = HP_PACE_LEAST; far < MEMORY; far *= 2) {
+		assert_int_equal(hp_pace_far(&p, 0, MEMORY), far);
+		p.held_back = true;
+		hp_pace_waits(&p);
+		hp_pace_waits(&p);
+	}
+	for (int i = 0; i < 100; i++) {
+		p.held_back = true;
+		hp_pace_waits(&p);
+		assert_int_equal(hp_pace_far(&p, 0, MEMORY), MEMORY);
+	}
+}
+
+/* ---- Played, millisecond by millisecond ------------------------------- */
+
+enum { UNIT = 2 << 20, TURN = 7 << 20, READERS = 16 };
+
+struct played {
+	unsigned latency; /* of a read; READERS are under way at most */
+	unsigned (*busy)(unsigned turn);
+	bool all; /* as much as memory holds, as without a rule */
+	/* What came of it. */
+	unsigned waited;
+	uint64_t peak;
+};
+
+struct playing {
+	struct hp_pace pace;
+	unsigned left[READERS]; /* of a read; 0: none */
+	uint64_t ahead, there;	/* asked for; and read */
+	unsigned busy, turns;
+};
+
+static void play_reads(struct playing *p, const struct played *of)
+{
+	double busy = p->turns ? of->busy(p->turns - 1) - p->busy : 0;
+	uint64_t far =
+		of->all ? MEMORY : hp_pace_far(&p->pace, busy / 1e3, MEMORY);
+
+	for (unsigned i = 0; i < READERS; i++) {
+		if (p->left[i] && !--p->left[i]) {
+			p->there += UNIT;
+			hp_pace_read(&p->pace, of->latency / 1e3);
+		}
+		if (p->left[i])
+			continue;
+		if (p->ahead + UNIT > MEMORY)
+			continue;
+		if (p->ahead >= far) {
+			p->pace.held_back = true;
+			continue;
+		}
+		p->left[i] = of->latency;
+		p->ahead += UNIT;
+	}
+}
+
+static void play_loop(struct playing *p, struct played *of)
+{
+	if (p->busy && --p->busy)
+		return;
+	if (p->there < TURN) {
+		hp_pace_waits(&p->pace);
+		of->waited++;
+		return;
+	}
+	p->there -= TURN;
+	p->ahead -= TURN;
+	hp_pace_took(&p->pace, TURN,
+		     p->turns ? of->busy(p->turns - 1) / 1e3 : 0);
+	p->busy = of->busy(p->turns++);
+}
+
+static void play(struct played *of, unsigned turns)
+{
+	struct playing p = { 0 };
+
+	while (p.turns < turns) {
+		play_reads(&p, of);
+		play_loop(&p, of);
+		if (p.ahead > of->peak)
+			of->peak = p.ahead;
+	}
+}
+
+static unsigned steady(unsigned turn)
+{
+	(void)turn;
+	return 20;
+}
+
+/* Faster than can be read: for a while, and for good. */
+static unsigned hurries(unsigned turn)
+{
+	return turn % 250 < 200 ? 40 : 2;
+}
+
+static unsigned speeds_up(unsigned turn)
+{
+	return turn < 300 ? 100 : 3;
+}
+
+static void compare(unsigned latency, unsigned (*busy)(unsigned), uint64_t peak,
+		    unsigned more)
+{
+	struct played all = { .latency = latency, .busy = busy, .all = true };
+	struct played is = { .latency = latency, .busy = busy };
+
+	play(&all, 3000);
+	play(&is, 3000);
+	print_message("%u ms: %u ms waited, %u with all; %u MiB, %u\n", latency,
+		      is.waited, all.waited, (unsigned)(is.peak / MIB),
+		      (unsigned)(all.peak / MIB));
+	assert_true(is.waited <= all.waited + more);
+	assert_true(is.peak <= peak);
+}
+
+/* A step of 20 ms, of a disk and of a parallel file system: no wait more, in a
+ * fraction of the memory. */
+static void test_steady(void **state)
+{
+	(void)state;
+	compare(5, steady, 200 * MIB, 0);
+	compare(60, steady, 200 * MIB, 0);
+	/* No faster than it is read: there is never more. */
+	compare(100, steady, MEMORY, 0);
+}
+
+/* What a loop takes at times is known once it has; and each wait doubles what
+ * is read ahead, so there are three of them at most, of 3,000 turns. */
+static void test_bursts(void **state)
+{
+	(void)state;
+	compare(20, hurries, MEMORY, 100);
+	compare(100, hurries, MEMORY, 1000);
+	compare(20, speeds_up, MEMORY, 600);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nothing_known),
+		cmocka_unit_test(test_loop_and_latency),
+		cmocka_unit_test(test_pause),
+		cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_steady),
+		cmocka_unit_test(test_bursts),
+	};
+
+	return cmocka_run_group_tests_name("pace", tests, NULL, NULL);
+}
