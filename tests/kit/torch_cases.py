@@ -33,7 +33,8 @@ import hpdsl
 import hpdsl.torch
 from common import rounds, until_true
 from hpdsl import _contents, _orphan, _parcel, _session, _torch_batch
-from hpdsl.torch import Contents, Loader, MapLoader, Sampler, Samples
+from hpdsl.torch import (Contents, Loader, MapLoader, Sampler, Samples,
+                         evaluate)
 
 ORDER = hpdsl.Order(seed=5, batch=36, lanes=12, piece=3, windows=2)
 # Three samples a step.
@@ -638,7 +639,7 @@ def formed(ds):
 
 
 # Seven steps of 8 places, and two samples in the last of them.
-FEW = hpdsl.Order(seed=5, batch=8)
+FEW = hpdsl.Order(seed=5, batch=8, lanes=8)
 
 
 def few(ds, rank, ranks, **given):
@@ -726,6 +727,11 @@ def played(ds):
             ones = torch.ones(len(found))
             assert found.mean(ones).item() == 1
             assert torch.isclose(4 * found.mean(ones, steps=4), torch.tensor(1.))
+    # Without workers the library plays it, and says how many count.
+    loader, last = steps_loader(ds), list(steps_loader(ds))[-1]
+    found = loader._handed(last._replace(epoch=0, step=0), whole=last.whole)
+    assert found.whole == int(found.mask.sum()) < 36
+    assert found.mean(torch.ones(36)).item() == 1
 
 
 def idle(ds):
@@ -744,6 +750,153 @@ def idle(ds):
         assert [str(one.message)[:16] for one in told] == ["epoch 0, step 6:"]
         assert told[0].category is RuntimeWarning
         assert told[0].filename == __file__, told[0].filename
+
+
+def filled(ds):
+    """Samples that only fill the last step up are told when it is unpacked, once
+    and how many; with end="short" there are none."""
+    for moved, end in (False, "mask"), (True, "mask"), (False, "short"):
+        _torch_batch._told.clear()
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            for _ in range(2):
+                for batch in few(ds, 0, 1, epochs=1, end=end):
+                    data, labels = batch.to("cpu") if moved else batch
+        texts = [str(one.message) for one in told]
+        assert [text[:42] for text in texts] == [
+            "epoch 0, step 6: 6 of 8 samples only fill "] * (end == "mask"), texts
+        assert all(one.filename == __file__ for one in told)
+
+
+def short(ds):
+    """Each sample once over any ranks, in what they make of the last step; and
+    the mean of its losses is that of one process."""
+    model = model_for(ds)
+    for end, ranks in itertools.product(("short", "repeat", "drop"), (1, 2, 3, 5)):
+        of_one = list(few(ds, 0, 1, epochs=1, end=end))
+        seen, batches = [], [list(few(ds, rank, ranks, epochs=1, end=end))
+                             for rank in range(ranks)]
+        for one, together in zip(of_one, zip(*batches)):
+            assert {b.whole for b in together} == {one.whole}
+            assert sum(int(b.mask.sum()) for b in together) == one.whole
+            found = sum(gradient(model, b.mean(losses_of(model, b)))
+                        for b in together) / ranks
+            wanted = gradient(model, losses_of(model, one)[one.mask].mean())
+            assert torch.allclose(found, wanted, rtol=0, atol=1e-12)
+            seen += torch.cat([b.numbers[b.mask] for b in together]).tolist()
+        assert {len(of) for of in batches} == {7 - (end == "drop")}
+        assert len(of_one[-1]) == (2 if end == "short" else 8)
+        assert end != "short" or sorted(seen) == list(range(50))
+
+
+def evaluated(ds):
+    """Each pass of an evaluation has every sample once, from the first on,
+    whatever was taken before."""
+    everything = list(range(len(ds)))
+    for workers, loading in (0, {}), (2, {"persistent_workers": True}):
+        of = evaluate(ds, 36, decode=bytes, collate=list, num_workers=workers,
+                      **loading)
+        steps, left = -(-len(ds) // 36), len(ds) % 36
+        assert (len(of), of.batch_size, of.dataset) == (steps, 36, ds)
+        assert next(iter(of)).step == 0
+        for _ in range(2):
+            batches = list(of)
+            assert torch.cat([b.numbers for b in batches]).tolist() == everything
+            assert all(b.mask.all() and b.whole == len(b) for b in batches)
+            assert len(batches) == steps and len(batches[-1]) == left
+            of.set_epoch(3)
+            # Who may stay does.
+            assert (of._loader._session is None) == (not workers)
+        for batch in of:
+            if batch.step == 2:
+                break
+        assert next(iter(of)).step == 0
+        of.close()
+    # On several ranks batches are equally long, unless asked otherwise.
+    for end, long in (None, 12), ("mask", 12), ("short", left // 3):
+        of = [evaluate(ds, 12, rank=rank, ranks=3, end=end) for rank in range(3)]
+        last = [list(one)[-1] for one in of]
+        assert {len(b) for b in last} == {long}
+        assert sum(int(b.mask.sum()) for b in last) == left
+    for name in "state_dict", "load_state_dict", "seek", "step":
+        assert not hasattr(of[0], name)
+        refused(AttributeError, f"an evaluation has no {name}: each `for` gives "
+                "all samples from the first on", lambda: getattr(of[0], name))
+    for given, kind, text in (({"shuffle": True}, TypeError, "no argument 'sh"),
+                              ({"drop_last": True}, hpdsl.UsageError, "end=\"dr"),
+                              ({"end": "all"}, hpdsl.UsageError, "not one of"),
+                              ({"collate_fn": list}, TypeError, "collate")):
+        refused(kind, text, lambda: evaluate(ds, 12, **given))
+    refused(TypeError, "pass on its dataset", lambda: pickle.dumps(of[0]))
+
+
+def superseded(ds):
+    """A new `for` supersedes the one before it, at its first batch; which raises
+    when it is gone on with."""
+    def training(make):
+        return lambda: make(ds, order=ORDER)
+
+    for make, goes_on in ((training(steps_loader), True),
+                          (training(map_loader), True),
+                          (training(hpdsl.Loader), True),
+                          (lambda: evaluate(ds, 36), False)):
+        def raises(call):
+            refused(RuntimeError, "this `for` was superseded: another one has "
+                    "begun over the same loader", call)
+
+        def nested(of):
+            for _ in of:
+                for _ in of:
+                    pass
+
+        # break: a loop goes on where it was, an evaluation begins anew
+        loader = make()
+        for batch in loader:
+            if batch.step == 2:
+                break
+        assert next(iter(loader)).step == (3 if goes_on else 0)
+        # two iterators: it is not iter() that supersedes, but the first batch
+        one, other = iter(loader), iter(loader)
+        first = next(one).step
+        assert next(one).step == first + 1
+        assert next(other).step == (first + 2 if goes_on else 0)
+        raises(lambda: next(one))
+        assert next(other).step == (first + 3 if goes_on else 1)
+        raises(lambda: nested(make()))
+        twice = make()
+        raises(lambda: list(zip(twice, twice)))
+        # one that had come to its end stays there
+        over = iter(loader)
+        steps = len(list(over))
+        assert steps == (len(loader) - first - 4 if goes_on else len(loader))
+        next(iter(loader))
+        assert next(over, None) is None
+
+
+def with_validation(ds):
+    """As Lightning's trainer goes through loaders: a sanity check of some steps of
+    each of two val loaders, then epochs with validation in between, while old
+    iterators are still about."""
+    train = steps_loader(ds, epochs=2)
+    val = [evaluate(ds, 36), evaluate(ds, 100)]
+    kept, seen = [], []
+
+    def validate(steps):
+        for loader in val:
+            fetcher = iter(loader)
+            kept.append(fetcher)
+            found = list(itertools.islice(fetcher, steps))
+            assert [b.step for b in found] == list(range(min(steps, len(loader))))
+
+    validate(2)
+    while train.epoch < 2:
+        fetcher = iter(train)
+        kept.append(fetcher)
+        for batch in fetcher:
+            seen.append(place(batch))
+            if batch.step == 4:
+                validate(1000)
+    assert seen == [(e, s) for e in range(2) for s in range(len(train))]
 
 
 def trained(ds, wrap, rank, ranks, steps):

@@ -755,6 +755,13 @@ class Loaders(Trees):
             self.same_as(ours)
             ours.samples = [(path, 100 + t) for path, t in ours.samples]
             self.same_as(ours)
+            of = hpdsl.torch.evaluate(ours, 5, collate=list)
+            for _ in range(2):
+                self.assertEqual(
+                    collections.Counter((item, int(label))
+                                        for items, labels in of
+                                        for item, label in zip(items, labels)),
+                    collections.Counter(whole(ours)))
 
     def test_workers(self):
         self.put(*(f"{'abc'[n % 3]}/{n}.png" for n in range(50)))

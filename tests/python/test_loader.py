@@ -17,6 +17,7 @@ from unittest import mock
 
 import hpdsl
 import hpdsl.feed
+from hpdsl import _batch
 from common import (Packed, command, content, flip, pack, threads,
                     until_true)
 
@@ -55,6 +56,24 @@ class Batches(Packed):
                     [content(self.keys[ds.key(n)], "bin")
                      for n in batch.numbers])
 
+    def test_samples_that_fill_a_step_are_told_when_it_is_unpacked(self):
+        ds = hpdsl.Dataset(self.packed)
+        for end, words in ("mask", "epoch 0, step 11: 16 of 18 samples only"), (
+                "short", None):
+            _batch._told.clear()
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                with hpdsl.Loader(ds, order=hpdsl.Order(**SMALL), epochs=2,
+                                  end=end) as loader:
+                    for _ in range(2):
+                        self.assertEqual(sum(b.whole for b in loader), 200)
+                        loader.seek(0)
+                        for data, labels in loader:
+                            pass
+            self.assertEqual([str(one.message)[:39] for one in told],
+                             [words] if words else [])
+            self.assertTrue(all(one.filename == __file__ for one in told))
+
     def test_each_sample_once_over_ranks_and_workers(self):
         ds = hpdsl.Dataset(self.packed)
         order = hpdsl.Order(seed=2, **SMALL)
@@ -91,15 +110,15 @@ class Batches(Packed):
         self.assertEqual(sorted(seen), list(range(200)))
 
     def test_a_batch_is_two(self):
-        with hpdsl.Loader(self.packed, 30, shuffle=False, epochs=1) as loader:
-            self.assertEqual((loader.batch_size, len(loader)), (30, 7))
+        with hpdsl.Loader(self.packed, 25, shuffle=False, epochs=1) as loader:
+            self.assertEqual((loader.batch_size, len(loader)), (25, 8))
             self.assertEqual(loader.dataset.path,
                              hpdsl.Dataset(self.packed).path)
             n = 0
             for data, labels in loader:
-                self.assertEqual((len(data), len(labels)), (30, 30))
+                self.assertEqual((len(data), len(labels)), (25, 25))
                 n += 1
-            self.assertEqual(n, 7)
+            self.assertEqual(n, 8)
             loader.seek(0)
             batch = next(iter(loader))
             loader.set_epoch(0)

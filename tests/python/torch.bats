@@ -45,7 +45,15 @@ setup()
 }
 
 @test "ranks' shares of a step's mean loss are that of one process" {
-	torch_cases "$ds" shares played idle
+	torch_cases "$ds" shares short played idle filled
+}
+
+@test "an evaluation has each sample once, as often as a for begins" {
+	torch_cases "$ds" evaluated with_validation
+}
+
+@test "a new for supersedes the one before it" {
+	torch_cases "$ds" superseded
 }
 
 # bats test_tags=more

@@ -162,6 +162,8 @@ load ../kit/stall
 		                assert batch.step == seen[-1][1] + 1
 		            seen.append((batch.epoch, batch.step))
 		            assert len(batch.data[0]) > 0
+		            # of the step that is played
+		            assert sum(batch.mask) == batch.whole
 		            time.sleep(0.005)  # clock: what it computes
 		            if len(seen) == 60:
 		                with open("state", "w") as f:

@@ -8,6 +8,7 @@ Room that view is of, and when that goes, the library gets the batch back."""
 from __future__ import annotations
 
 import ctypes
+import warnings
 from array import array
 from functools import cached_property
 from itertools import accumulate
@@ -20,6 +21,8 @@ from ._rows import Handle, Rows
 from ._sample import raw, text, without_dot
 
 NO_LABEL = -1
+# Whether somebody was told of samples that only fill a step up.
+_told: List[bool] = []
 
 
 def suffixes_of(given: Iterable[str]) -> Tuple[str, ...]:
@@ -180,6 +183,16 @@ class Batch(Pair):
 
     def __len__(self) -> int:
         return self._n
+
+    def __iter__(self) -> Iterator[Any]:
+        if not _told and not all(self.mask):
+            _told.append(True)
+            warnings.warn(
+                f"epoch {self.epoch}, step {self.step}: {self.mask.count(False)} "
+                f"of {len(self)} samples only fill the last step up, and must not "
+                "count: batch.mask is False there; end=\"short\" has none",
+                RuntimeWarning, stacklevel=2)
+        return super().__iter__()
 
     def __repr__(self) -> str:
         return (f"<hpdsl.Batch of epoch {self.epoch}, step {self.step}, "

@@ -66,6 +66,7 @@ class Here(data.Dataset):
 
     def __init__(self, reader: Any, convert: Callable[..., Any]) -> None:
         self._reader, self._convert = reader, convert
+        self.whole: Optional[int] = None
 
     def __getitem__(self, turn: int) -> Any:
         before = self._reader.place()
@@ -73,6 +74,7 @@ class Here(data.Dataset):
             batch = self._reader.next_batch()
         except Exception as e:
             return Failed(e, before == self._reader.place())
+        self.whole = batch.whole
         try:
             made = [self._convert(batch)]
         except Exception as e:

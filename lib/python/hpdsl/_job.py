@@ -73,9 +73,9 @@ class Dealt(NamedTuple):
         return min((first + steps) * self.batch, self.counted) - (
             first * self.batch)
 
-    def alike(self, step: int) -> "Dealt":
-        """As many of every step count as of this one, and none is the last."""
-        return self._replace(batch=self.whole(step), counted=ENDLESS)
+    def alike(self, whole: int) -> "Dealt":
+        """So many of every step count, and none is the last."""
+        return self._replace(batch=whole, counted=ENDLESS)
 
 
 def _that_do(batch: int, ranks: int) -> str:

@@ -23,6 +23,7 @@ from ._job import check_shares, end_of, order_of, plan_of, reads_of
 from ._order import Epoch, Order, Size, end_number, filled, share_of
 from ._place import opened
 from ._rank import ranks_of
+from ._rest import Rest
 from ._running import WAIT_MS, Again, Damage, Lease, Running
 from ._sample import Path, Sources, raw
 from ._state import make_state, read_state
@@ -53,7 +54,10 @@ class Loader:
 
     or `for batch in loader`: a Batch has more than these two.  `for` gives the
     rest of the epoch that the loader is in; the next one gives the next epoch,
-    and reading ahead does not stop at the border.
+    and reading ahead does not stop at the border.  After a `break` the next one
+    goes on where it was, and next(iter(loader)) is a step that has been taken.  A
+    new `for` supersedes, at its first batch, the one before it, which raises
+    RuntimeError if it is gone on with, as in zip(loader, loader).
 
     dataset     a Dataset, or the path of one
     batch_size  samples of a step of this rank; 0: 64, or, of a run that goes
@@ -115,10 +119,13 @@ class Loader:
     says that batches which were kept hold all the memory.
     """
 
+    _at: _At
     _running: Optional[Running] = None
     _lease: Optional[Lease] = None
     _wait_ms = WAIT_MS
     _may_lack = _telling = False
+    # Stands for the iterator that began last: the others are superseded.
+    _newest: Optional[object] = None
 
     @by_its_names("Loader")
     def __init__(self, dataset: Union[Dataset, Path], batch_size: int = 0, *,
@@ -264,7 +271,7 @@ class Loader:
     # ---- Batches
 
     def __iter__(self) -> Iterator[Batch]:
-        return _Rest(self)
+        return Rest(self)
 
     def next_batch(self) -> Optional[Batch]:
         """The next batch, over the borders of epochs; None behind the last."""
@@ -427,25 +434,3 @@ class Loader:
         told["sources"] = Sources._of(c.sources)
         told["read_sizes"] = list(c.read_sizes)
         return told
-
-
-class _Rest:
-    """What is left of the epoch that the loader is in."""
-
-    def __init__(self, loader: Loader) -> None:
-        self._loader, self._epoch = loader, loader.epoch
-
-    def __iter__(self) -> "_Rest":
-        return self
-
-    def __next__(self) -> Batch:
-        loader = self._loader
-        epoch, step = loader._at.next
-        if epoch == self._epoch:
-            if step < loader.steps(epoch):
-                batch = loader.next_batch()
-                if batch is not None:
-                    return batch
-            else:  # there are more workers than steps
-                loader._pass_by(epoch)
-        raise StopIteration

@@ -5,13 +5,13 @@ gets."""
 from __future__ import annotations
 
 from typing import (TYPE_CHECKING, Any, Callable, Dict, Generic, NoReturn,
-                    Optional, TypeVar,
-                    Union)
+                    Optional, TypeVar, Union)
 
 from ._called import no_attribute
 from ._course import Course
 from ._dataset import Dataset
 from ._order import Order
+from ._rest import superseded
 from ._torch_batch import Batch
 
 
@@ -31,6 +31,12 @@ class Loop(Generic[T]):
     course: Course
     # What the loop gets of a batch; None: the batch.
     form: Optional[Callable[[Batch], Any]] = None
+    # Stands for the iterator that began last: the others are superseded.
+    _newest: Optional[object] = None
+
+    def _still(self, mine: object) -> None:
+        if self._newest is not mine:
+            raise superseded()
 
     if not TYPE_CHECKING:
         def __getattr__(self, name):
@@ -117,18 +123,22 @@ class Loop(Generic[T]):
             course.seek(course.epoch + 1)
         return not course.over()
 
-    def _handed(self, batch: Batch, played: bool = False) -> Any:
+    def _handed(self, batch: Batch, played: bool = False,
+                whole: Optional[int] = None) -> Any:
         """What the loop gets, which counts as handed out from here on.  played:
-        it may be another step's, and then as many count as do there."""
+        it may be another step's, and then as many count as do there.  whole: how
+        many count, where the library, which may have played it, knows that."""
         here = self.course.epoch, self.course.step
         dealt = self.course.dealt(batch.epoch)
         if played:
-            dealt = dealt.alike(batch.step)
+            dealt = dealt.alike(dealt.whole(batch.step))
             batch = batch._replace(epoch=here[0], step=here[1])
         elif (batch.epoch, batch.step) != here:
             raise RuntimeError(f"epoch {batch.epoch}, step {batch.step} has "
                                f"come in the place of epoch {here[0]}, step "
                                f"{here[1]}")
+        elif whole is not None and whole != dealt.whole(batch.step):
+            dealt = dealt.alike(whole)
         batch._dealt = dealt
         self.course.behind(*here)
         return batch if self.form is None else self.form(batch)

@@ -176,6 +176,7 @@ class MapLoader(Loop[T]):
                                       **options)
 
     def __iter__(self) -> Iterator[T]:
+        mine = self._newest = object()
         if not self._begin():
             return
         steps = self.course.steps(self.epoch)
@@ -185,6 +186,7 @@ class MapLoader(Loop[T]):
             if played and self.step >= steps:
                 break
             yield self._handed(batch, played)
+            self._still(mine)
         self._ended(self.epoch)
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 import pickle
 from array import array
 from itertools import islice
@@ -152,6 +153,9 @@ def _batch(made: Any, labels: Any, numbers: Column, mask: Column,
                   _tensor(labels, torch.int64), _tensor(numbers, torch.int64),
                   _tensor(mask, torch.bool), epoch, step,
                   _tensor(bad, torch.bool), dealt)
+    # Of columns that is soon known, and no tensor is looked at for it.
+    batch._fills = 0 if all(mask) else (
+        [*map(operator.or_, mask, bad)].count(False))
     batch._idle = not any(mask)
     return batch
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import inspect
 import sys
 import traceback
+from functools import partial
 from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Sequence
 
 import torch
@@ -35,6 +36,7 @@ class Session:
                  suffixes: Sequence[str], options: Dict[str, Any],
                  measured: Optional[Measured] = None) -> None:
         self.turn = 0
+        self.here: Optional[Here] = None
         self.rest: Optional[Iterator[Any]] = None
         self._left = 0
         workers = options["num_workers"]
@@ -54,7 +56,7 @@ class Session:
                 File(mapping.fd), mapping.size), decoder)
             self.asked = Asked(self.pump.ask)
         else:
-            dataset = Here(reader, _converter(decoder, suffixes))
+            dataset = self.here = Here(reader, _converter(decoder, suffixes))
             self.asked = Asked(_nothing)
         self.loader = data.DataLoader(dataset, batch_size=None,
                                       sampler=self.asked, collate_fn=same,
@@ -110,6 +112,23 @@ class Session:
     def plays(self) -> bool:
         """Whether what next() gives is of another step than the loop's."""
         return self.player is not None and self.player.plays
+
+    def whole(self) -> Optional[int]:
+        """How many of the step count that was taken last, as the library has it;
+        None: it was another process's."""
+        return self.here.whole if self.here is not None else None
+
+    def again(self) -> bool:
+        """Begins anew with the first step of its reader; False: workers have
+        turns in hand."""
+        if self.player is not None:
+            return True
+        if self.pump is None:
+            self.rest = None
+            self.reader.seek(0, 0)
+        elif self.rest is None:
+            self.pump.call(partial(self.reader.seek, 0, 0))
+        return self.rest is None
 
     def close(self) -> None:
         """First those who wait for turns, then who waits for them."""

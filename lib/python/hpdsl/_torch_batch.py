@@ -14,7 +14,7 @@ from ._errors import UsageError, number
 from ._job import ENDLESS, Dealt
 from ._sample import Sample
 
-_told: Set[bool] = set()
+_told: Set[str] = set()
 
 
 class Batch(Pair):
@@ -46,7 +46,7 @@ class Batch(Pair):
 
     __module__ = "hpdsl.torch"
     __slots__ = ("data", "labels", "numbers", "mask", "epoch", "step", "bad",
-                 "_dealt", "_idle", "__weakref__")
+                 "_dealt", "_idle", "_fills", "__weakref__")
     FIELDS = ("numbers", "mask", "bad", "epoch", "step", "ranks", "whole")
 
     data: Any
@@ -60,6 +60,8 @@ class Batch(Pair):
     _dealt: Dealt
     # Whether none of the samples counts; None: nobody has looked yet.
     _idle: Optional[bool]
+    # How many of them only fill the step up; None: nobody has looked yet.
+    _fills: Optional[int]
 
     def __init__(self, data: Any, labels: Any, numbers: torch.Tensor,
                  mask: torch.Tensor, epoch: int, step: int,
@@ -69,7 +71,7 @@ class Batch(Pair):
         self.epoch, self.step = epoch, step
         # Of a batch that no loader has dealt all places count.
         self._dealt = dealt or Dealt(1, len(numbers), ENDLESS)
-        self._idle = None
+        self._idle = self._fills = None
 
     @property
     def ranks(self) -> int:
@@ -119,7 +121,7 @@ class Batch(Pair):
             return (of.to(device, non_blocking=non_blocking) if _moves(of)
                     else of)
 
-        self._counts_nothing()  # no GPU is asked for that
+        self._look()  # no GPU is asked for that
         return self._each(lambda of: mapped(of, moved, _moves))
 
     def pin_memory(self) -> "Batch":
@@ -131,24 +133,28 @@ class Batch(Pair):
         return len(self.numbers)
 
     def __iter__(self) -> Iterator[Any]:
-        if self._counts_nothing() and not _told:
-            _told.add(True)
-            warnings.warn(
-                f"epoch {self.epoch}, step {self.step}: no sample of this rank "
-                "counts, as the last step's go to the first ranks: a mean over "
-                "batch.mask is 0/0 here; batch.mean(losses) is right",
-                RuntimeWarning, stacklevel=2)
+        self._look()
+        if self._idle:
+            _tell_once(self, "idle", "no sample of this rank counts, as other "
+                       "ranks have those of the last step: a mean over "
+                       "batch.mask is 0/0 here; batch.mean(losses) is right")
+        elif self._fills:
+            _tell_once(self, "fills", f"{self._fills} of {len(self)} samples "
+                       "only fill the last step up, and batch.mask is False: "
+                       "batch.mean(losses) leaves them out; end=\"short\" has "
+                       "none")
         return super().__iter__()
 
-    def _counts_nothing(self) -> bool:
+    def _look(self) -> None:
+        """What of it does not count, unless a GPU had to be asked."""
         if self._idle is None and self.mask.device.type == "cpu":
             self._idle = not bool(self.mask.any())
-        return bool(self._idle)
+            self._fills = int((~(self.mask | self.bad)).sum())
 
     def _each(self, change: Callable[[Any], Any]) -> "Batch":
         fields = dict(zip(_NAMES, map(change, _parts(self))))
         made = Batch(**fields, dealt=self._dealt)
-        made._idle = self._idle
+        made._idle, made._fills = self._idle, self._fills
         return made
 
     def _replace(self, **others: Any) -> "Batch":
@@ -159,8 +165,8 @@ class Batch(Pair):
                                 f"are {', '.join(_NAMES)}")
         fields = dict(zip(_NAMES, _parts(self)), **others)
         made = Batch(**fields, dealt=self._dealt)
-        if "mask" not in others:
-            made._idle = self._idle
+        if not others.keys() & {"mask", "bad"}:
+            made._idle, made._fills = self._idle, self._fills
         return made
 
     def __reduce__(self) -> Tuple[Any, ...]:
@@ -169,6 +175,14 @@ class Batch(Pair):
     def __repr__(self) -> str:
         return (f"<hpdsl.torch.Batch of epoch {self.epoch}, step {self.step}, "
                 f"{len(self)} samples>")
+
+
+def _tell_once(batch: Batch, kind: str, what: str) -> None:
+    """Of each kind; where the batch is unpacked."""
+    if kind not in _told:
+        _told.add(kind)
+        warnings.warn(f"epoch {batch.epoch}, step {batch.step}: {what}",
+                      RuntimeWarning, stacklevel=3)
 
 
 _NAMES = "data", "labels", "numbers", "mask", "epoch", "step", "bad"
@@ -204,15 +218,15 @@ _TENSORS = "data", "labels", "numbers", "mask", "bad"
 
 def _flatten(batch: Batch) -> Tuple[List[Any], Tuple[Any, ...]]:
     return ([getattr(batch, name) for name in _TENSORS],
-            (batch.epoch, batch.step, batch._dealt, batch._idle))
+            (batch.epoch, batch.step, batch._dealt, batch._idle, batch._fills))
 
 
 def _unflatten(values: List[Any], context: Tuple[Any, ...]) -> Batch:
-    epoch, step, dealt, idle = context
+    epoch, step, dealt, idle, fills = context
     data, labels, numbers, mask, bad = values
     batch = Batch(data, labels, numbers, mask, epoch, step, bad, dealt)
     # Nobody looks at what may be no real tensors.
-    batch._idle = idle
+    batch._idle, batch._fills = idle, fills
     return batch
 
 

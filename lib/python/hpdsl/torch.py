@@ -32,14 +32,16 @@ import inspect
 import os
 import sys
 from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterator, List,
-                    Literal, Optional, Union, overload)
+                    Literal, Optional, Type, Union, overload)
 
 from ._batch import check_options, suffixes_of
+from ._choice import Choice
 from ._contents import Contents
 from ._course import Course
 from ._dataset import Dataset
 from ._decoding import Failed
 from ._errors import Error, UsageError
+from ._evaluation import AllOnce, Evaluation, check_named
 from ._job import reads_of
 from ._loop import Loop, T
 from ._map_style import MapLoader, Places, Sampler, Samples
@@ -54,8 +56,8 @@ from ._torch_batch import Batch
 if TYPE_CHECKING:
     from ._folder import DatasetFolder, ImageFolder
 
-__all__ = ["Batch", "Contents", "DatasetFolder", "ImageFolder", "Loader",
-           "MapLoader", "Places", "Sampler", "Samples"]
+__all__ = ["Batch", "Contents", "DatasetFolder", "Evaluation", "ImageFolder",
+           "Loader", "MapLoader", "Places", "Sampler", "Samples", "evaluate"]
 
 # Options of hpdsl.Loader that say how it reads, and not what.
 _READS = "memory", "threads", "check", "skip_bad", "cache"
@@ -73,7 +75,11 @@ class Loader(Loop[T]):
 
     `for images, labels in loader`, or `for batch in loader`, gives the rest of
     the epoch in which the loop is, the next one the next epoch, and behind the
-    last of `epochs` nothing; after a `break` it goes on where it was.
+    last of `epochs` nothing; after a `break` it goes on where it was.  So
+    next(iter(loader)) is a step of the epoch that has been taken.  A loader is at
+    one place: a new `for` supersedes, at its first batch, the one before it,
+    which raises RuntimeError if it is gone on with, as in zip(loader, loader) or
+    in nested loops.
 
     dataset, batch_size
                  and most others as for hpdsl.Loader, as are memory, 1 GiB of
@@ -122,6 +128,8 @@ class Loader(Loop[T]):
     """
 
     _session: Optional[Session] = None
+    _options: Dict[str, Any]
+    _course: Type[Course] = Course
 
     @overload
     def __init__(self: "Loader[Batch]", dataset: Data, batch_size: int = 0, *,
@@ -150,7 +158,7 @@ class Loader(Loop[T]):
                 if name in courses}
         only_dataloaders(num_workers, options, [*_OWN, *_HOW, *courses])
         self.dataset, self.form = dataset, form
-        self.course = Course(dataset, batch_size, **what)
+        self.course = self._course(dataset, batch_size, **what)
         # Here, and not when it begins.
         how["suffixes"] = suffixes_of(how.get("suffixes") or ())
         reads = reads_of(**{name: how[name] for name in _READS if name in how})
@@ -195,6 +203,11 @@ class Loader(Loop[T]):
         self.close()
 
     def __iter__(self) -> Iterator[T]:
+        return self._rest(object())
+
+    def _rest(self, mine: object) -> Iterator[T]:
+        """Of the epoch.  mine: stands for this iterator."""
+        self._newest = mine
         if self._session is None:
             self.course.look_again()
         if not self._begin():
@@ -216,9 +229,10 @@ class Loader(Loop[T]):
                     self.close()
                 made.throw(self._where)
             self._skip()
-            made = self._handed(made, session.plays())
+            made = self._handed(made, session.plays(), session.whole())
             here = course.epoch, course.step
             yield made
+            self._still(mine)
             if self._session is not session or (
                     here != (course.epoch, course.step)):
                 return  # it was sought meanwhile
@@ -252,6 +266,51 @@ class Loader(Loop[T]):
         self._session = Session(reader, self._decoder, self._how["suffixes"],
                                  self._options, measured)
         return self._session
+
+
+class _Passes(Loader[T]):
+    """What an evaluation goes through."""
+
+    _course = AllOnce
+
+
+def evaluate(dataset: Data, batch_size: int = 0, *, decode: Decode = None,
+             collate: Collate = None,
+             form: Optional[Callable[[Batch], Any]] = None,
+             num_workers: int = 0, choice: Optional[Choice] = None,
+             end: Optional[str] = None, **options: Any) -> Evaluation:
+    """All samples, each once, in stored order, for validation and test:
+
+        for images, labels in hpdsl.torch.evaluate(ds, 256, decode=decode,
+                                                   num_workers=8):
+            right += (model(images).argmax(1) == labels).sum()
+
+    Each `for` gives all steps from the first on, also behind a `break`; so
+    next(iter(..)) takes nothing away.  A new `for` supersedes an older one.
+    len() is the number of steps.  There is no state_dict(): an evaluation that
+    was interrupted begins anew.
+
+    dataset, batch_size, decode, collate, form, num_workers, choice and most
+    others are as for Loader; what says in which order samples come is no
+    argument here.
+
+    end   what the last step is where samples do not fill it.  None: "short" on
+          one rank, which gives every sample once and nothing besides.  On
+          several ranks "mask": all batches are equally long, as gather() of
+          torch.distributed wants them, and mask is False where a sample only
+          fills the step up: right += ((out.argmax(1) == batch.labels) &
+          batch.mask).sum().  "short" on several ranks, too, for those who add
+          up sums or use torchmetrics: each sample once over all ranks, in
+          batches that may differ by a sample; where a last step has fewer
+          samples than ranks, those without one have one whose mask is False
+
+    Workers and memory are given back when a `for` ends, unless
+    persistent_workers=True keeps both.  TypeError, UsageError: as for Loader.
+    """
+    check_named(options)
+    options.update(decode=decode, collate=collate, form=form,
+                   num_workers=num_workers, choice=choice, end=end)
+    return Evaluation(_Passes(dataset, batch_size, **options))
 
 
 def _reading_of(dataset: Any, collate: Collate, decode: Decode,

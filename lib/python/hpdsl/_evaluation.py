@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Evaluation: all samples, each once, in stored order, as often as a `for`
+begins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Dict, Iterator, Optional
+
+from ._course import Course
+from ._dataset import Dataset
+from ._errors import UsageError
+from ._measured import is_measured
+from ._order import end_number
+
+if TYPE_CHECKING:
+    from .torch import Loader
+
+# What says in which order samples come, and has nothing to say here.
+_ORDERS = ("shuffle", "seed", "windows", "lanes", "piece", "parts", "order",
+           "epochs")
+_STATES = "state_dict", "load_state_dict", "seek", "epoch", "step"
+
+
+class AllOnce(Course):
+    """One pass in stored order, whose end, if none was said, depends on how many
+    ranks share it."""
+
+    _said_end: Optional[str] = None
+
+    def __init__(self, dataset: Dataset, batch_size: int = 0, *,
+                 end: Optional[str] = None, **what: Any) -> None:
+        super().__init__(dataset, batch_size, shuffle=False, epochs=1, **what)
+        if end is not None:
+            end_number(end)
+        self._said_end = end
+
+    @property
+    def end(self) -> str:
+        return self._said_end or ("short" if self.ranks.ranks == 1 else "mask")
+
+    @end.setter
+    def end(self, _: str) -> None:
+        """It is said above, when it is known."""
+
+    def seek(self, epoch: int, step: int = 0) -> None:
+        """Behind its only epoch there is nothing to be looked up."""
+        self.epoch, self.step = epoch, step
+
+
+class Evaluation:
+    """What evaluate() gives.  dataset is what is read."""
+
+    __module__ = "hpdsl.torch"
+
+    def __init__(self, loader: "Loader[Any]") -> None:
+        self._loader = loader
+        self.dataset = loader.dataset
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._pass(object())
+
+    def _pass(self, mine: object) -> Iterator[Any]:
+        loader = self._loader
+        self._rewind()
+        try:
+            yield from loader._rest(mine)
+        finally:
+            if loader._newest is mine:
+                self._rewind()
+
+    def _rewind(self) -> None:
+        """To the first step.  Who is there and has nothing in hand may stay, if
+        that was asked for."""
+        loader, session = self._loader, self._loader._session
+        keep = loader._options.get("persistent_workers") or is_measured()
+        if session is not None and not (keep and session.again()):
+            loader.close()
+        loader.course.seek(0)
+
+    def __len__(self) -> int:
+        """Steps of a pass, the same on each rank."""
+        return len(self._loader)
+
+    @property
+    def batch_size(self) -> int:
+        """Samples of a step of this rank, at most."""
+        return self._loader.batch_size
+
+    def plan(self) -> Dict[str, Any]:
+        """See hpdsl.Loader.plan()."""
+        return self._loader.plan()
+
+    def set_epoch(self, epoch: int) -> None:
+        """Nothing: each pass has the same steps.  For those who say it to every
+        loader."""
+
+    def close(self) -> None:
+        """Ends workers and reading; the next `for` begins them anew."""
+        self._loader.close()
+
+    def __enter__(self) -> "Evaluation":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __getattr__(self, name: str) -> Any:
+        """No method, so that nobody who looks for one keeps a state."""
+        if name in _STATES:
+            raise AttributeError(
+                f"an evaluation has no {name}: each `for` gives all samples "
+                "from the first on; a loop that goes on where it was is "
+                "hpdsl.torch.Loader")
+        raise AttributeError(f"an evaluation has no {name!r}")
+
+    def __reduce__(self) -> Any:
+        raise TypeError("an evaluation belongs to the process that made it: "
+                        "pass on its dataset")
+
+
+def check_named(options: Dict[str, Any]) -> None:
+    """Of what is no loader's own: nothing that says another order."""
+    for name in _ORDERS:
+        if name in options:
+            raise TypeError(f"evaluate has no argument {name!r}: it gives all "
+                            "samples once, in stored order; Loader has it")
+    if "drop_last" in options:
+        raise UsageError("drop_last: an evaluation has all samples; "
+                         "end=\"drop\" leaves out what does not fill a step")

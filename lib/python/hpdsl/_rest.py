@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a `for` over a loader goes through: one of them at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Optional
+
+from ._batch import Batch
+
+if TYPE_CHECKING:
+    from ._loader import Loader
+
+
+def superseded() -> RuntimeError:
+    return RuntimeError(
+        "this `for` was superseded: another one has begun over the same loader, "
+        "which is at one place at a time; two at once want two loaders")
+
+
+class Rest:
+    """What is left of the epoch that the loader is in."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+        self._epoch: Optional[int] = None  # it has not begun
+        self._mine = object()
+        self._over = False
+
+    def __iter__(self) -> "Rest":
+        return self
+
+    def __next__(self) -> Batch:
+        loader = self._loader
+        if self._over:
+            raise StopIteration
+        if self._epoch is None:
+            self._epoch, loader._newest = loader.epoch, self._mine
+        elif loader._newest is not self._mine:
+            raise superseded()
+        epoch, step = loader._at.next
+        if epoch == self._epoch:
+            if step < loader.steps(epoch):
+                batch = loader.next_batch()
+                if batch is not None:
+                    return batch
+            else:  # there are more workers than steps
+                loader._pass_by(epoch)
+        self._over = True
+        raise StopIteration
