@@ -168,7 +168,8 @@ class Loader(Loop[T]):
         self._decoder = (Decoder(decode, collate) if reading is None
                          else reading.decoder)
         self._how = how
-        self._options = effective(self._decoder, num_workers, options)
+        self._options: Dict[str, Any] = effective(self._decoder, num_workers,
+                                                  options)
         # Behind a step that failed; None: where the course is.
         self._skipped = 0
 
