@@ -35,6 +35,7 @@ from common import rounds, until_true
 from hpdsl import _contents, _orphan, _parcel, _session, _torch_batch
 from hpdsl.torch import (Contents, Loader, MapLoader, Sampler, Samples,
                          evaluate)
+from test_public import all_unsaid
 
 ORDER = hpdsl.Order(seed=5, batch=36, lanes=12, piece=3, windows=2)
 # Three samples a step.
@@ -971,6 +972,12 @@ def like_others(ds):
             assert text in str(e), e
         else:
             raise AssertionError(text)
+
+
+def all_said(ds):
+    """What users call has docstrings and annotations."""
+    left = all_unsaid(hpdsl.torch)
+    assert not left, left
 
 
 def as_list(contents, wanted):

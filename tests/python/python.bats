@@ -53,6 +53,10 @@ load ../kit/python
 	cases test_rank
 }
 
+@test "python: help() and annotations of all that users call" {
+	cases test_public.Names
+}
+
 @test "python: a dataset that changes while it is open" {
 	cases test_changed.Changed
 }

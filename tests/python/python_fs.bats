@@ -8,7 +8,7 @@ load ../kit/python
 
 @test "fsspec: names and contents are those of the tree, in all forms" {
 	need_module fsspec
-	cases test_fs.Tree test_fs.Forms test_fs.Index
+	cases test_fs.Tree test_fs.Forms test_fs.Index test_public.FileSystem
 }
 
 @test "fsspec: in threads, pickled, after a fork, damaged, packed anew" {

@@ -77,6 +77,7 @@ newcomer()
 	[ -f libexec/hpdsl/isatty.so ] && [ -f libexec/hpdsl/count.so ]
 	[ -f libexec/hpdsl/guard.so ]
 	[ -f lib/python3/site-packages/hpdsl/_hook/sitecustomize.py ]
+	[ -f lib/python3/site-packages/hpdsl/py.typed ]
 	run -3 bin/hpdsl-mount --isatty absent share -- true
 	[[ $output != *isatty* ]]
 	[ "$(cd include && find . -type f | LC_ALL=C sort)" = \

@@ -1,26 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packed training datasets, read from Python: libhpdsl's reading half, with
-nothing but the standard library.
+"""Packed training datasets, read from Python.
 
-    ds = hpdsl.Dataset("packed")
-    ds[12345]["jpg"], ds.labels, ds.class_names
-
+    ds = hpdsl.Dataset("packed")            # ds[12345]["jpg"], ds.labels
     train = hpdsl.Choice(ds, split=(0, 0.9))
-    loader = hpdsl.Loader(ds, batch_size=64, seed=1, choice=train)
-    for data, labels in loader:             # an epoch
-        ...
-    for batch in loader:                    # the next one
-        batch.data, batch.labels, batch.mask
+    for images, labels in hpdsl.torch.Loader(ds, 64, choice=train, decode=f):
+        ...                                 # an epoch; the next `for` the next
 
-Dataset    samples by number or key, members by path
-Snapshot   the names in a tree or a dataset: os.walk, os.stat without them
-Choice     a subset, a split, weights
-Order      the parameters of an order; Epoch is an order as a function
-Loader     epochs in their order, batch by batch, read ahead by threads
-hpdsl.feed what TensorFlow and DALI take; hpdsl.torch what PyTorch takes
-hpdsl.fs   a file system for fsspec, and so for zarr, xarray and pandas
+Dataset       samples by number or key, members by path
+Choice        a subset, a split, weights
+Order, Epoch  the parameters of an order; an order as a function
+Loader        batches of bytes, read ahead by threads, without PyTorch
+Snapshot      the names in a tree or a dataset: os.walk, os.stat without them
+Error         what all errors are; .code is the library's
+hpdsl.torch   epochs for PyTorch: Loader, ImageFolder
+hpdsl.feed    the same epochs for TensorFlow and DALI
+hpdsl.fs      a file system for fsspec, and so for zarr, xarray and pandas
 
-Errors are of class Error: their text is the library's, code its code."""
+help(hpdsl.Loader) and others have all arguments, units and errors; manual pages:
+hpdsl-python(7) has whole programs, hpdsl-order(7) says what an epoch is."""
 
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING

@@ -200,10 +200,12 @@ class Batch(Pair):
 
     @cached_property
     def data(self) -> List[memoryview]:
+        """Of each sample the bytes of its first wanted member."""
         return self._views(self._c.data, self._c.size, self._n)
 
     @cached_property
     def buffer(self) -> memoryview:
+        """All contents, as bytes."""
         at = self._mapping
         if at is None:
             return memoryview(b"".join(self.data))
@@ -211,6 +213,7 @@ class Batch(Pair):
 
     @cached_property
     def offsets(self) -> array[int]:
+        """Where in buffer each sample's first wanted member begins."""
         if self._mapping is None:
             return array("Q", [0, *accumulate(self.sizes[:-1])])
         base = self._mapping.base
@@ -220,23 +223,28 @@ class Batch(Pair):
 
     @cached_property
     def sizes(self) -> array[int]:
+        """Bytes of each sample's first wanted member."""
         return array("Q", self._array(self._c.size, self._n, "Q", 8))
 
     @cached_property
     def labels(self) -> List[int]:
+        """Class number of each sample, -1 without a class."""
         # HPDSL_NO_LABEL is -1 in 32 bits.
         return self._array(self._c.label, self._n, "i", 4)
 
     @cached_property
     def numbers(self) -> List[int]:
+        """Number of each sample in the dataset."""
         return self._array(self._c.number, self._n, "Q", 8)
 
     @cached_property
     def mask(self) -> List[bool]:
+        """Of each sample whether it counts."""
         return self._array(self._c.mask, self._n, "?", 1)
 
     @cached_property
     def bad(self) -> List[bool]:
+        """Of each sample whether it could not be read."""
         return self._array(self._c.bad, self._n, "?", 1)
 
     def columns(self) -> Tuple[array[int], array[int], array[int],

@@ -52,12 +52,14 @@ class Contents:
 
     @cached_property
     def buffer(self) -> torch.Tensor:
+        """All contents, one behind the other: uint8, of all bytes."""
         buffer = torch.empty(self._at[-1], dtype=torch.uint8)
         self._copy(buffer)
         return buffer
 
     @cached_property
     def offsets(self) -> torch.Tensor:
+        """Where in buffer each begins, and the end: n + 1 int64."""
         return torch.tensor(self._at, dtype=torch.int64)
 
     def __len__(self) -> int:
@@ -76,9 +78,11 @@ class Contents:
         return self._views[i]
 
     def tensor(self, i: int) -> torch.Tensor:
+        """Content of sample i: uint8, of as many as it has bytes."""
         return _tensor(self._views[i])
 
     def tensors(self) -> Tuple[torch.Tensor, ...]:
+        """tensor(i) of each of the n samples."""
         return tuple(map(_tensor, self._views))
 
     def _copy(self, into: torch.Tensor) -> memoryview:

@@ -170,6 +170,7 @@ class Dataset:
         self._patience = seconds
 
     def sources(self) -> Sources:
+        """Where bytes came from since the dataset was opened."""
         ret = _abi.Sources()
         lib.sources(self.handle().address, ctypes.byref(ret))
         return Sources._of(ret)

@@ -126,6 +126,7 @@ class Sampler(data.Sampler):
         self.course = Course(dataset, batch_size, **options)
 
     def seek(self, epoch: int, step: int = 0) -> None:
+        """The next iteration gives the rest of that epoch."""
         self.course.seek(epoch, step)
 
     def __len__(self) -> int:

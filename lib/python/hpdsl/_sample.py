@@ -120,6 +120,7 @@ class Sample:
 
     @property
     def data(self) -> bytes:
+        """Content of the first member, empty where there is none."""
         return self.all[0][1] if self.all else b""
 
     def __getitem__(self, suffix: str) -> bytes:
@@ -130,6 +131,7 @@ class Sample:
             isinstance(suffix, str) and without_dot(suffix) in self.members)
 
     def get(self, suffix: str, default: Any = None) -> Any:
+        """Content of the member of this suffix, or default where there is none."""
         return self[suffix] if suffix in self else default
 
     def keys(self) -> KeysView[str]:
@@ -137,9 +139,11 @@ class Sample:
         return self.members.keys()
 
     def values(self) -> ValuesView[bytes]:
+        """Their contents, in stored order."""
         return self.members.values()
 
     def items(self) -> ItemsView[str, bytes]:
+        """Suffixes and contents, in stored order."""
         return self.members.items()
 
     def __len__(self) -> int:

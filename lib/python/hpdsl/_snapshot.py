@@ -93,12 +93,15 @@ class Entry:
         self._folder = folder
 
     def is_dir(self, *, follow_symlinks: bool = True) -> bool:
+        """Whether it is a folder, or a link to one."""
         return self._is(FOLDER, follow_symlinks)
 
     def is_file(self, *, follow_symlinks: bool = True) -> bool:
+        """Whether it is a regular file, or a link to one."""
         return self._is(REGULAR, follow_symlinks)
 
     def is_symlink(self) -> bool:
+        """Whether it is a symbolic link."""
         return self._type == LINK
 
     def _is(self, type: int, follow: bool) -> bool:
@@ -114,6 +117,7 @@ class Entry:
                                       raw(self.name), True)
 
     def stat(self, *, follow_symlinks: bool = True) -> Status:
+        """Size in bytes, mode and time, of what a link leads to or of itself."""
         if follow_symlinks and self._type == LINK:
             return Status(self._at_end())
         e = _abi.Entry()
@@ -292,12 +296,15 @@ class Snapshot:
         return self._mode(path, True) is not None
 
     def isfile(self, path: Path) -> bool:
+        """Whether it is there and a regular file, or a link to one."""
         return _stat.S_ISREG(self._mode(path, True) or 0)
 
     def isdir(self, path: Path) -> bool:
+        """Whether it is there and a folder, or a link to one."""
         return _stat.S_ISDIR(self._mode(path, True) or 0)
 
     def islink(self, path: Path) -> bool:
+        """Whether it is there and a symbolic link."""
         return _stat.S_ISLNK(self._mode(path, False) or 0)
 
     def getsize(self, path: Path) -> int:

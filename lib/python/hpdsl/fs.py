@@ -381,6 +381,7 @@ class HpdslFileSystem(fsspec.AbstractFileSystem):
     def cat_ranges(self, paths: List[str], starts: Any, ends: Any,
                    max_gap: Optional[int] = None, on_error: str = "return",
                    **kwargs: Any) -> List[Content]:
+        """Of each path the bytes from its start to its end."""
         if not isinstance(paths, list):
             raise TypeError(f"paths: wanted a list, not {type(paths).__name__}")
         n = len(paths)
@@ -425,6 +426,7 @@ class HpdslFileSystem(fsspec.AbstractFileSystem):
     # ---- Writing
 
     def _refuse(self, *paths: Any, **_: Any) -> NoReturn:
+        """OSError, of errno EROFS: a packed dataset is only read."""
         path = next((p for p in paths if isinstance(p, (str, os.PathLike))),
                     "hpdsl://")
         raise OSError(errno.EROFS, "packed datasets are read only", str(path))

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Epochs for PyTorch: whole steps in the order that hpdsl-order(7) defines, on
-any number of ranks and of DataLoader's workers.
+"""Epochs for PyTorch, on any number of ranks and of DataLoader's workers.
 
     loader = hpdsl.torch.Loader("imagenet.hpdsl", batch_size=64, seed=1,
                                 epochs=90, decode=my_decode, num_workers=8)
@@ -24,6 +23,8 @@ Loader takes, too, or over a tree of which there is a snapshot.
 Samples and Sampler are the same order over a map-style dataset, for code that
 wants one: each sample is then read by itself or with its neighbours of the step,
 in the worker.
+
+Manual pages: hpdsl-python(7) has whole programs, hpdsl-order(7) defines the order.
 """
 
 from __future__ import annotations
