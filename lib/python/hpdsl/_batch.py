@@ -300,7 +300,7 @@ class Batch(Pair):
         return self._memory[address:address + n * size].cast(kind).tolist()
 
     def _column(self, address: int, n: int, kind: str) -> array[int]:
-        made = array(kind)
+        made: array[int] = array(kind)
         made.frombytes(self._memory[address:address + n * made.itemsize])
         return made
 

@@ -26,8 +26,9 @@ Column = Union["array[int]", List[int], List[bool]]
 # From here on torch's shared memory is faster than a pipe.
 _LARGE = 1 << 20
 
-# Of each sample, those of its members that are wanted.
-Members = Iterable[Sequence[memoryview]]
+# Of each sample those of its members that are wanted, or, where nothing is made of
+# them, one view.
+Members = Iterable[Any]
 
 
 class Decoder:
@@ -61,12 +62,12 @@ class Decoder:
                                  "could be read")
             good = made[bad.index(False)]
             made = [good if none else one for one, none in zip(made, bad)]
-            mask = [real and not none for real, none in zip(mask, bad)]
+            mask = [bool(real and not none) for real, none in zip(mask, bad)]
         return finished(self.collate(made), self.labels(labels, numbers),
                         numbers, mask, epoch, step, bad, dealt)
 
-    def items(self, members: Members, bad: Sequence[int],
-              numbers: Sequence[int]) -> List[Any]:
+    def items(self, members: Members, bad: Column, numbers: Column
+              ) -> List[Any]:
         """What decode makes of each sample that is not bad, else None.  What it
         raises knows its sample: sample_of()."""
         if self.raw:

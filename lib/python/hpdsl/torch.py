@@ -334,10 +334,11 @@ def _reading_of(dataset: Any, collate: Collate, decode: Decode,
     return reading_of(dataset, collate)
 
 
-def __getattr__(name: str) -> Any:
-    """torchvision takes its time, and is imported when it is asked for."""
-    if name in ("DatasetFolder", "ImageFolder"):
-        from . import _folder
-        globals()[name] = getattr(_folder, name)
-        return globals()[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:
+    def __getattr__(name):
+        """torchvision takes its time, and is imported when it is asked for."""
+        if name in ("DatasetFolder", "ImageFolder"):
+            from . import _folder
+            globals()[name] = getattr(_folder, name)
+            return globals()[name]
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
