@@ -751,6 +751,12 @@ def idle(ds):
         assert [str(one.message)[:16] for one in told] == ["epoch 0, step 6:"]
         assert told[0].category is RuntimeWarning
         assert told[0].filename == __file__, told[0].filename
+    _torch_batch._told.clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for batch in few(ds, 1, 2, epochs=1):
+            data, labels = batch
+            batch.mean(torch.ones(len(batch)))
 
 
 def filled(ds):

@@ -112,6 +112,8 @@ class Batch(Pair):
         each = losses if losses.dim() == 1 else losses.flatten(1).mean(1)
         mask = self.mask.to(device=each.device, dtype=torch.bool)
         whole = self._dealt.whole(self.step, steps)
+        # Who takes the mean of this need not hear of what does not count.
+        _told.update(("idle", "fills"))
         return each.masked_fill(~mask, 0).sum() * (self.ranks / whole)
 
     def to(self, device: Union[str, int, torch.device],
