@@ -6,12 +6,32 @@ from __future__ import annotations
 
 import io
 import os
-from typing import (Any, Dict, ItemsView, KeysView, List, NamedTuple, NoReturn,
-                    Optional, Tuple, Union, ValuesView)
+from array import array
+from typing import (Any, Dict, ItemsView, KeysView, List, NamedTuple,
+                    NoReturn, Optional, Protocol, SupportsIndex, Tuple, Union,
+                    ValuesView)
 
 from . import _abi, _file
 
 Path = Union[str, bytes, "os.PathLike[str]"]
+
+# A sample: its number, or its key.
+Number = Union[SupportsIndex, Path]
+
+
+class _Array(Protocol):
+    """Of one dimension: NumPy's, a tensor."""
+
+    @property
+    def ndim(self) -> int: ...
+
+    def __len__(self) -> int: ...
+
+    def tolist(self) -> Any: ...
+
+
+# Several of them.
+Numbers = Union[slice, range, List[Any], "array[int]", _Array]
 
 
 def text(name: bytes) -> str:
