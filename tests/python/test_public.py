@@ -26,6 +26,7 @@ def unsaid(name, one):
             member = plain(member)
             if inspect.isfunction(member):
                 yield from unsaid_of(f"{name}.{inner}", member,
+                                     inner == "__init__" or
                                      inspect.getdoc(getattr(one, inner)))
     if inspect.isfunction(one):
         yield from unsaid_of(name, one, one.__doc__)

@@ -114,7 +114,7 @@ def no_argument(of: str, name: str, known: Iterable[str]) -> TypeError:
     here = next((one for one in heres if one in known), heres[0])
     more = _MORE.get(here, "")
     if here == "choice":
-        for one in name, *heres:
+        for one in (name, *heres):
             if one in _CHOICES:
                 more = f", as choice=hpdsl.Choice(ds, {one}=..)"
     text = f"{of} has no argument {name!r}"
