@@ -69,6 +69,10 @@ strict()
 		    assert_type(made, Dict[str, torch.Tensor])
 		with Loader(ds, 8, form=as_dict) as loader:
 		    assert_type(loader, Loader[Dict[str, torch.Tensor]])
+		for batch in hpdsl.torch.evaluate(ds, 8):
+		    assert_type(batch, Batch)
+		for made in hpdsl.torch.evaluate(ds, 8, form=as_dict):
+		    assert_type(made, Dict[str, torch.Tensor])
 
 		hpdsl.torch.Loder(ds)  # wrong
 		hpdsl.Loader(ds, batchsize=3)  # wrong

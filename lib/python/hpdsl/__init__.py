@@ -12,7 +12,7 @@ Order, Epoch  the parameters of an order; an order as a function
 Loader        batches of bytes, read ahead by threads, without PyTorch
 Snapshot      the names in a tree or a dataset: os.walk, os.stat without them
 Error         what all errors are; .code is the library's
-hpdsl.torch   epochs for PyTorch: Loader, ImageFolder
+hpdsl.torch   epochs for PyTorch: Loader, evaluate(), ImageFolder
 hpdsl.feed    the same epochs for TensorFlow and DALI
 hpdsl.fs      a file system for fsspec, and so for zarr, xarray and pandas
 

@@ -4,11 +4,12 @@ begins."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, Iterator, Optional
+from typing import TYPE_CHECKING, Any, Dict, Generic, Iterator, Optional
 
 from ._course import Course
 from ._dataset import Dataset
 from ._errors import UsageError
+from ._loop import T
 from ._measured import is_measured
 from ._order import end_number
 
@@ -47,19 +48,19 @@ class AllOnce(Course):
         self.epoch, self.step = epoch, step
 
 
-class Evaluation:
+class Evaluation(Generic[T]):
     """What evaluate() gives.  dataset is what is read."""
 
     __module__ = "hpdsl.torch"
 
-    def __init__(self, loader: "Loader[Any]") -> None:
+    def __init__(self, loader: "Loader[T]") -> None:
         self._loader = loader
         self.dataset = loader.dataset
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[T]:
         return self._pass(object())
 
-    def _pass(self, mine: object) -> Iterator[Any]:
+    def _pass(self, mine: object) -> Iterator[T]:
         loader = self._loader
         self._rewind()
         try:
@@ -98,7 +99,7 @@ class Evaluation:
         """Ends workers and reading; the next `for` begins them anew."""
         self._loader.close()
 
-    def __enter__(self) -> "Evaluation":
+    def __enter__(self) -> "Evaluation[Any]":
         return self
 
     def __exit__(self, *_: Any) -> None:

@@ -276,11 +276,25 @@ class _Passes(Loader[T]):
     _course = AllOnce
 
 
+@overload
+def evaluate(dataset: Data, batch_size: int = 0, *, decode: Decode = None,
+             collate: Collate = None, form: None = None, num_workers: int = 0,
+             choice: Optional[Choice] = None, end: Optional[str] = None,
+             **options: Any) -> Evaluation[Batch]: ...
+
+
+@overload
+def evaluate(dataset: Data, batch_size: int = 0, *, decode: Decode = None,
+             collate: Collate = None, form: Callable[[Batch], T],
+             num_workers: int = 0, choice: Optional[Choice] = None,
+             end: Optional[str] = None, **options: Any) -> Evaluation[T]: ...
+
+
 def evaluate(dataset: Data, batch_size: int = 0, *, decode: Decode = None,
              collate: Collate = None,
              form: Optional[Callable[[Batch], Any]] = None,
              num_workers: int = 0, choice: Optional[Choice] = None,
-             end: Optional[str] = None, **options: Any) -> Evaluation:
+             end: Optional[str] = None, **options: Any) -> Evaluation[Any]:
     """All samples, each once, in stored order, for validation and test:
 
         for images, labels in hpdsl.torch.evaluate(ds, 256, decode=decode,
