@@ -4,6 +4,7 @@
 # hpdsl-python(7), and one in which each line says what it should be told.
 # bats file_tags=libraries
 
+bats_require_minimum_version 1.5.0
 load ../kit/lib
 load ../kit/torch
 
