@@ -837,6 +837,20 @@ def evaluated(ds):
     refused(TypeError, "pass on its dataset", lambda: pickle.dumps(of[0]))
 
 
+def not_measured(ds):
+    """In a job that hpdsl-stall measures an evaluation reads what it always
+    reads."""
+    with mock.patch.object(hpdsl.torch, "is_measured", return_value=True), \
+            mock.patch.object(hpdsl.torch, "Measured", side_effect=TypeError):
+        for workers in 0, 1:
+            of = evaluate(ds, 100, decode=bytes, collate=list,
+                          num_workers=workers)
+            for batch in of:
+                # Lent memory: the library, too, leaves it alone.
+                assert of._loader._session.reader._live().mapping is not None
+            assert len(batch) == len(ds) % 100
+
+
 def superseded(ds):
     """A new `for` supersedes the one before it, at its first batch; which raises
     when it is gone on with."""

@@ -49,7 +49,7 @@ setup()
 }
 
 @test "an evaluation has each sample once, as often as a for begins" {
-	torch_cases "$ds" evaluated with_validation
+	torch_cases "$ds" evaluated not_measured with_validation
 }
 
 @test "a new for supersedes the one before it" {

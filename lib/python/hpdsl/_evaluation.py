@@ -10,7 +10,6 @@ from ._course import Course
 from ._dataset import Dataset
 from ._errors import UsageError
 from ._loop import T
-from ._measured import is_measured
 from ._order import end_number
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ class Evaluation(Generic[T]):
         """To the first step.  Who is there and has nothing in hand may stay, if
         that was asked for."""
         loader, session = self._loader, self._loader._session
-        keep = loader._options.get("persistent_workers") or is_measured()
+        keep = loader._options.get("persistent_workers")
         if session is not None and not (keep and session.again()):
             loader.close()
         loader.course.seek(0)

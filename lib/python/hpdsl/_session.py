@@ -121,8 +121,6 @@ class Session:
     def again(self) -> bool:
         """Begins anew with the first step of its reader; False: workers have
         turns in hand."""
-        if self.player is not None:
-            return True
         if self.pump is None:
             self.rest = None
             self.reader.seek(0, 0)

@@ -131,6 +131,7 @@ class Loader(Loop[T]):
     _session: Optional[Session] = None
     _options: Dict[str, Any]
     _course: Type[Course] = Course
+    _measurable = True
 
     @overload
     def __init__(self: "Loader[Batch]", dataset: Data, batch_size: int = 0, *,
@@ -258,12 +259,15 @@ class Loader(Loop[T]):
         course = self.course
         rank, ranks, _ = course.ranks
         workers = self._options["num_workers"]
-        measured = Measured(rank, ranks) if workers and is_measured() else None
+        measured = (Measured(rank, ranks) if workers and is_measured() and
+                    self._measurable else None)
+        # A reader that lends its memory is not measured by itself.
+        lends = bool(workers) or is_measured() and not self._measurable
         reader = Reader(
             self.dataset, order=course.at(),
             epochs=course.left() if measured is None else None,
             choice=course.choice, end=course.end, rank=rank, ranks=ranks,
-            uneven=course.uneven, shared=bool(workers),
+            uneven=course.uneven, shared=lends,
             may_lack=self._may_lack, **self._how)
         self._session = Session(reader, self._decoder, self._how["suffixes"],
                                  self._options, measured)
@@ -271,9 +275,11 @@ class Loader(Loop[T]):
 
 
 class _Passes(Loader[T]):
-    """What an evaluation goes through."""
+    """What an evaluation goes through.  hpdsl-stall measures the training that is
+    beside it: of a pass that ends nothing could be played."""
 
     _course = AllOnce
+    _measurable = False
 
 
 @overload
