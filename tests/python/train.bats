@@ -132,6 +132,8 @@ programs()
 @test "the programs of hpdsl-python(7) run as they stand there" {
 	programs
 	each_of 3 torch_python train.py
+	torch_python evaluate.py > one
+	grep -qx '[0-9]* of 200' one
 	torch_python plain_dataloader.py
 	torch_python resume.py
 	torch_python - <<- 'END'
@@ -181,6 +183,10 @@ same_weights()
 	sed -i 's/batch_size=64/batch_size=192/' train.py plain_dataloader.py
 	torch_python train.py
 	same_weights model.pt three.pt
+	torch_python evaluate.py > one
+	each_of 3 torch_python evaluate.py > three
+	grep -qx '[0-9]* of 200' one
+	diff one three
 	rm model.pt
 	sed -i 's/^\( *\)optimizer.zero_grad()$/&\n\1torch.save(model.state_dict(), "model.pt")/' \
 		plain_dataloader.py
