@@ -227,6 +227,19 @@ ended_early()
 	same_weights last.pt whole.pt
 }
 
+# bats test_tags=libraries
+@test "with Lightning the accuracy of one rank and of two is one" {
+	need_module lightning
+	programs
+	sed -i 's/^    ds = /    lightning.seed_everything(1)\n&/' with_lightning.py
+	"$python" with_lightning.py > one
+	sed -i 's/batch_size=64/batch_size=32/; s/max_epochs=3/&, devices=2/' \
+		with_lightning.py
+	"$python" with_lightning.py > two
+	grep -x 'tensor([0-9.]*)' one > wanted
+	diff <(grep -x 'tensor([0-9.]*)' two | sort -u) wanted
+}
+
 # bats test_tags=more
 @test "stopped and begun again it is the same, also on other processes" {
 	train --checkpoint=whole > whole.out
