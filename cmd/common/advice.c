@@ -84,6 +84,8 @@ static const struct advice {
 	  ": hpdsl-pack --labels=HOW DIR OUTPUT" },
 	{ "index", "; they have to be given again",
 	  " (--labels=FILE, or --labels=none)" },
+	{ "index", " .cls of the packer may say them",
+	  " (hpdsl-index -o OUTPUT --labels=cls DIR/chunk-*.tar)" },
 	{ "index", " .cls may say them",
 	  " (hpdsl-pack --labels=cls DIR OUTPUT)" },
 	{ "index", "; decompress it", " (zstd -d --rm)" },

@@ -106,23 +106,25 @@ static void lost_before(struct hp_reindex *x)
 		x->lost |= HP_LOST_NAMES;
 }
 
-/* Members that may say the classes again: a packer's own are not packed again.
- */
+/* Members that may say the classes again.  A packer's own are not packed again,
+ * but are members to who adopts the chunks. */
 static void tell_cls(struct hp_reindex *x)
 {
-	uint64_t n = 0;
+	uint64_t n[2] = { 0 };
 
 	for (uint64_t i = 0; i < x->list.n_files; i++) {
 		const struct hp_file *f = &x->list.files[i];
 
-		n += !(f->flags & HP_FILE_GENERATED) &&
-		     !strcmp(f->path + f->key_len, ".cls");
+		if (!strcmp(f->path + f->key_len, ".cls"))
+			n[f->flags & HP_FILE_GENERATED ? 1 : 0]++;
 	}
-	if (n)
-		hp_reindex_warn(x,
-				"labels are lost, and %" PRIu64
-				" member%s .cls may say them",
-				n, n == 1 ? "" : "s");
+	for (int made = 0; made < 2; made++)
+		if (n[made])
+			hp_reindex_warn(x,
+					"labels are lost, and %" PRIu64
+					" member%s .cls %smay say them",
+					n[made], n[made] == 1 ? "" : "s",
+					made ? "of the packer " : "");
 }
 
 int hp_reindex_recover(struct hp_reindex *x, struct hpdsl_error *err)

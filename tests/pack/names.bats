@@ -536,6 +536,15 @@ target; the two have to be named: --label-columns=NAME,CLASS, or numbers, as 1,2
 	grep 'warning: lost: labels are lost, and 4 members .cls may say them (hpdsl-pack --labels=cls DIR OUTPUT)' err
 	hpdsl-pack -q --labels=cls lost found
 	[ "$(of found)" = "$want" ]
+	# and what a packer made of them
+	mkdir j && cp t/*.jpg j && rm j/none.jpg
+	for i in 0 1 2 10; do echo "$i,$i"; done > j.csv
+	hpdsl-pack -q --labels=j.csv --label-columns=1,2 --cls j made
+	rm made/index.hpdsl
+	hpdsl-index made 2> err
+	grep 'warning: made: labels are lost, and 4 members .cls of the packer may say them (hpdsl-index -o OUTPUT --labels=cls DIR/chunk-\*.tar)' err
+	hpdsl-index -q -o adopted --labels=cls made/chunk-*.tar
+	[ "$(of adopted)" = "$(head -n 4 <<< "$want")" ]
 	for i in cls json stream again; do [ "$(of $i)" = "$want" ]; done
 	hpdsl-pack -q --resume --labels=json:label t json
 	fails 3 "--labels is json:n now, was json:label" \
