@@ -17,6 +17,7 @@ enum { LOOK = 4096 }; /* at no more names: a folder of more is none of splits */
 struct tops {
 	unsigned splits; /* of hpdsl_split() */
 	bool other;	 /* there is a folder of another name */
+	bool capitals;	 /* one is called Train, as no --folder here has it */
 };
 
 bool pack_is_split(const char *name)
@@ -30,6 +31,8 @@ static void see(struct tops *t, const char *name, size_t len)
 
 	t->splits |= bit;
 	t->other |= !bit;
+	for (size_t i = 0; bit && i < len; i++)
+		t->capitals |= name[i] < 'a';
 }
 
 static void see_list(struct tops *t, const struct cmd_names *names)
@@ -164,7 +167,7 @@ int pack_tell_splits(const struct pack *p)
 			    all.s);
 		return CMD_USAGE;
 	}
-	if (!p->common.quiet)
+	if (!p->common.quiet && !t.capitals)
 		cmd_message("one pack does for %s: --folder=%s, in Python "
 			    "hpdsl.Choice(ds, folder=\"%s\"), reads one of "
 			    "them",

@@ -160,8 +160,9 @@ struct hpdsl_name_risk {
 
 /*
  * Names of folders that divide a dataset: train, training, val, valid,
- * validation, test, testing, dev.  The bit of such a name of len bytes, or 0;
- * and the name of the lowest bit, static, NULL if there is none.
+ * validation, test, testing, dev, in letters of either case.  The bit of such a
+ * name of len bytes, or 0; and the name of the lowest bit, in small letters,
+ * static, NULL if there is none.
  */
 HPDSL_API unsigned hpdsl_split(const char *name, size_t len);
 HPDSL_API const char *hpdsl_split_name(unsigned splits);

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 static const char *const names[] = { "train",	"training",   "val",
 				     "valid",	"validation", "test",
@@ -13,7 +14,8 @@ enum { N_NAMES = sizeof names / sizeof *names };
 unsigned hpdsl_split(const char *name, size_t len)
 {
 	for (unsigned i = 0; i < N_NAMES; i++)
-		if (strlen(names[i]) == len && !memcmp(names[i], name, len))
+		if (strlen(names[i]) == len &&
+		    !strncasecmp(names[i], name, len))
 			return 1u << i;
 	return 0;
 }

@@ -187,6 +187,13 @@ key, first $line$way" hpdsl-pack -q t out
 	tar cf in.tar -C in .
 	fails 2 "$late" hpdsl-pack -q --labels=dir in.tar a
 	fails 2 "${late/, test/}" hpdsl-pack -q --labels=dir --exclude=test in a
+	# in capitals, too; but no --folder is called as the list has it
+	mkdir capitals && cp -r in/train capitals/Train && cp -r in/val capitals/VAL
+	fails 2 "${why/, test/}" hpdsl-pack -q --labels=dir capitals a
+	tar cf capitals.tar -C capitals .
+	fails 2 "${late/, test/}" hpdsl-pack -q --labels=dir capitals.tar a
+	hpdsl-pack -n --labels=dir:2 capitals a 2> err
+	run ! grep -e --folder err
 	[ ! -e a ]
 	# what is spelled out is meant
 	for labels in dir:1 dir:2 parent; do
