@@ -3,10 +3,10 @@
 its configurations: cold, warm, and with a fifth of the data as memory.
 
 BENCH_LIBRARIES ("litdata,lmdb") limits the readers, which are all that the environment
-has (make libraries); hpdsl.Loader is always there.  BENCH_PARTS limits what is measured to
-some of images, small (epochs), tensors, copies, hand-over, decode, step (what is promised),
-BENCH_STATES epochs to some of cold, warm, memory.  A run of over BENCH_SECONDS (120) is
-ended.
+has (make libraries); hpdsl.Loader is always there.  BENCH_PARTS limits what is measured
+to some of images, small (epochs), tensors, copies, hand-over, decode, step (what is
+promised), BENCH_STATES epochs to some of cold, warm, memory.  A run of over
+BENCH_SECONDS (120) is ended.
 """
 import json
 import os
@@ -17,7 +17,7 @@ import sys
 import measure
 from library_readers import READERS
 from library_runs import LIBRARIES, PYTHON, Cgroup, Failed, begin, one_epoch
-from measure import DIR, ROUNDS, SCALE, note, ratio_row, remove, results, shell
+from measure import ROUNDS, SCALE, note, ratio_row, remove, results, shell
 from measure import states, timed, touch_memory
 from read import chunks_of
 

@@ -258,6 +258,7 @@ def energon(place, workers=0, buffer=100):
 
     class Task(en.DefaultTaskEncoder):
         cookers = [en.Cooker(cook)]
+        decoder = None  # bytes
 
         def batch(self, samples):
             return [s["data"] for s in samples]
@@ -274,7 +275,7 @@ def energon(place, workers=0, buffer=100):
 WORKERS = [{"workers": n} for n in (0, 1, 2)]
 READERS = {
     "hpdsl.Loader": ("hpdsl", "hpdsl", hpdsl_loader, "hpdsl", [{}]),
-    "hpdsl.torch": ("hpdsl", "hpdsl.torch", hpdsl_torch, "hpdsl", [{}]),
+    "hpdsl.torch": ("hpdsl", "hpdsl.torch PIL.Image", hpdsl_torch, "hpdsl", [{}]),
     "torch": ("torch", "torchvision.datasets", torch_raw, "raw", WORKERS),
     "webdataset": ("webdataset", "webdataset", webdataset, "hpdsl", WORKERS),
     "litdata": ("litdata", "litdata", litdata, "litdata", WORKERS),
