@@ -61,14 +61,16 @@ def in_form(tree, form):
         note(f"making {out}")
         for path in (out, out + ".cache"):
             remove(path)
-        command = (f"hpdsl-pack -q --emit=dali,energon {tree} {out}"
-                   if form == "hpdsl" else None)
         before = os.times()
-        if command:
-            shell(command)
-        elif begin("library_forms.py", form, tree, out, stdout=subprocess.DEVNULL,
-                   stderr=subprocess.DEVNULL).wait():
-            raise Failed(f"{form} could not be made")
+        if form == "hpdsl":
+            shell(f"hpdsl-pack -q --emit=dali,energon {tree} {out}")
+        else:
+            path = os.path.join(LIBRARIES, f"form-{form}.log")
+            with open(path, "wb") as log:
+                status = begin("library_forms.py", form, tree, out, stdout=log,
+                               stderr=log).wait()
+            if status:
+                raise Failed(f"no {form}: {path} says why")
         shell("sync")
         after = os.times()
         remove(out + ".cache")
@@ -116,7 +118,7 @@ class Runs:
 
     def __init__(self, text, tree, state, cgroup=None, step=0):
         self.text, self.tree, self.state = text, tree, state
-        self.cgroup, self.step, self.of = cgroup, step, {}
+        self.cgroup, self.step, self.of, self.failed = cgroup, step, {}, {}
         self.truth = truth_of(tree)
         self.decoded = None
 
@@ -131,6 +133,7 @@ class Runs:
         except Failed as error:
             note(f"{self.text}: {key}: {error}")
             self.of.pop(key, None)
+            self.failed[key] = str(error)
             return None
         if not weigh:
             self.of.setdefault(key, []).append(said)
@@ -175,6 +178,8 @@ class Runs:
             if base in self.of:
                 line += f"  {s / self.median(base):.2f}"
             print(line, flush=True)
+        for key, why in self.failed.items():
+            print(f"{key:32} {why}", flush=True)
 
 
 def called(reader, configuration):
