@@ -18,7 +18,7 @@ CGROUPS = "/sys/fs/cgroup"
 
 
 def environment():
-    """Our package is the tree's; what conflicts with others lies in a folder."""
+    """Our package is the tree's."""
     paths = [os.path.join(HERE, "../../lib/python"), HERE]
     return {**os.environ, "BUILD": BUILD, "PYTHONPATH": os.pathsep.join(paths),
             "PYTHONDONTWRITEBYTECODE": "1", "TF_CPP_MIN_LOG_LEVEL": "3",
@@ -28,6 +28,7 @@ def environment():
 
 def begin(name, *words, **how):
     env = environment()
+    # What conflicts with the others lies in a folder.
     if not words or "mds" in words:
         env["PYTHONPATH"] += os.pathsep + os.path.join(LIBRARIES, "streaming")
     return subprocess.Popen(
@@ -129,7 +130,9 @@ def line_of(child, until, look=lambda: None):
         if select.select([child.stdout], [], [], EVERY)[0]:
             line = child.stdout.readline()
             if not line:
-                raise Failed(f"ended: status {child.wait()}")
+                raise Failed("killed, as where memory is short"
+                             if child.wait() == -signal.SIGKILL
+                             else f"ended: status {child.returncode}")
             return line
         look()
     raise Failed(f"over {LIMIT:g} s")
@@ -162,8 +165,8 @@ def one_epoch(reader, place, configuration, prepare, cgroup=None, step=0,
                 "waited": said["seconds"] - said["computed"]}
     except Failed as error:
         with open(path, encoding="utf-8", errors="replace") as log:
-            raise Failed(f"{error}: {(log.read().split(chr(10))[-2:] + [''])[0]}"
-                         f" ({path})") from None
+            last = (log.read().rstrip().splitlines() or [""])[-1]
+        raise Failed(f"{error} ({last[:100]}; {path})") from None
     finally:
         try:
             os.killpg(child.pid, signal.SIGKILL)
