@@ -1079,14 +1079,20 @@ def no_call_a_sample(ds):
 
 def views(ds):
     """Of small views of large memory pickle would write all of it each time:
-    torch's way is taken."""
+    torch's way is taken.  So it is of what torch has nothing to do with: that is
+    pickled once."""
     for tensors, way in (
             ((torch.zeros(25600).split(256)), _parcel._batch),
             ([torch.zeros(256) for _ in range(100)], _parcel._unpacked),
             ({"a": [torch.zeros(1 << 18)]}, _parcel._batch),
+            ([b"a", b"b" * (1 << 21)], _parcel._batch),
+            (({"a": [b"a", "b"]}, [1, None], (2.0, [True])), _parcel._batch),
+            ([b"a", torch.zeros(256)], _parcel._unpacked),
             ([torch.eye(3).to_sparse()], _parcel._unpacked)):
         parcel = _parcel._Parcel(tensors, [], [], [], 0, 0)
         assert parcel.__reduce__()[0] is way
+    parcel = _parcel._Parcel([b"a"], (torch.zeros(1),), [], [], 0, 0)
+    assert parcel.__reduce__()[0] is _parcel._unpacked
 
 
 def wrong(ds):
