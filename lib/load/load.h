@@ -17,7 +17,7 @@
 
 #include "hpdsl/metrics.h"
 #include "load/divide.h"
-#include "load/pace.h"
+#include "load/lead.h"
 #include "load/unit.h"
 
 #include <pthread.h>
@@ -155,7 +155,7 @@ struct hpdsl_loader {
 	double full;	  /* since when nothing is read for want of room; 0: */
 	double blocked;	  /* .. it is; and seconds of that before */
 	bool cached;	  /* the page cache had what was read last */
-	struct hp_pace pace;
+	struct hp_lead lead;
 	double busy; /* for so long the loop is, until .. */
 	double left; /* .. it left the loader; 0: it is there, or never was */
 	bool over;   /* the next unit may exceed the memory */

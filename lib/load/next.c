@@ -128,7 +128,7 @@ static int stall(struct hpdsl_loader *l, bool (*done)(struct hpdsl_loader *l),
 
 	if (done(l))
 		return 0;
-	hp_pace_waits(&l->pace);
+	hp_lead_waits(&l->lead);
 	began = l->caller.stalls = hp_now();
 	r = wait_until(l, began, done, err);
 	l->caller.stalls = 0;
@@ -222,7 +222,7 @@ static int finish_batch(struct hpdsl_loader *l, struct hpdsl_error *err)
 	r = hp_load_fill(l, b, &n, err);
 	pthread_mutex_lock(&l->lock);
 	if (r == 0)
-		hp_pace_took(&l->pace, n.bytes, l->busy);
+		hp_lead_took(&l->lead, n.bytes, l->busy);
 	l->busy = 0;
 	end_turn(l);
 	if (r < 0) {

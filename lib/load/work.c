@@ -25,14 +25,14 @@ static uint64_t far_ahead(const struct hpdsl_loader *l)
 		return HP_LOAD_NEAR;
 	if (l->left > 0)
 		busy += hp_now() - l->left;
-	return hp_pace_far(&l->pace, busy, l->memory);
+	return hp_lead_far(&l->lead, busy, l->memory);
 }
 
 /* Need nobody hurry? */
 static bool is_early(const struct hpdsl_loader *l, const struct hp_load_unit *u)
 {
 	return u->first > l->turn + 1 &&
-	       l->ahead >= (l->cached ? HP_LOAD_NEAR : HP_PACE_LEAST) &&
+	       l->ahead >= (l->cached ? HP_LOAD_NEAR : HP_LEAD_LEAST) &&
 	       l->ahead >= far_ahead(l);
 }
 
@@ -150,7 +150,7 @@ static void read_unit(struct hpdsl_loader *l, struct hp_load_unit *u)
 		spoil(u);
 	made = good_bytes(u);
 	pthread_mutex_lock(&l->lock);
-	hp_pace_read(&l->pace, hp_now() - began);
+	hp_lead_read(&l->lead, hp_now() - began);
 	l->made += made;
 	l->reading--;
 	u->code = r;
@@ -193,7 +193,7 @@ bool hp_load_work(struct hpdsl_loader *l)
 	}
 	u = take_unit(l);
 	if (!u) {
-		l->pace.held_back = l->pace.held_back || is_held_back(l);
+		l->lead.held_back = l->lead.held_back || is_held_back(l);
 		return false;
 	}
 	read_unit(l, u);

@@ -236,12 +236,12 @@ static void test_slow_loop(void **state)
 	ds = forged_open(&f);
 	l = cell_begin(ds, &c);
 	turn_of(l, 1e6);
-	assert_in_range(l->ahead, HP_PACE_LEAST, HP_PACE_LEAST + 16 * MIB);
+	assert_in_range(l->ahead, HP_LEAD_LEAST, HP_LEAD_LEAST + 16 * MIB);
 	turn_of(l, 1e6);
-	assert_in_range(l->ahead, HP_PACE_LEAST, HP_PACE_LEAST + 16 * MIB);
-	l->pace.rate = 1e15;
+	assert_in_range(l->ahead, HP_LEAD_LEAST, HP_LEAD_LEAST + 16 * MIB);
+	l->lead.rate = 1e15;
 	turn_of(l, 0);
-	assert_in_range(l->ahead, HP_PACE_LEAST + 32 * MIB, 256 * MIB);
+	assert_in_range(l->ahead, HP_LEAD_LEAST + 32 * MIB, 256 * MIB);
 	hpdsl_loader_stats(l, &c.stats);
 	assert_true(c.stats.memory_peak <= c.stats.memory);
 	hpdsl_loader_free(l);

@@ -6,17 +6,17 @@
  * wait is seen, and twice as much is read ahead from then on.  Pure arithmetic:
  * times are seconds that the caller measured.
  */
-#ifndef HP_LOAD_PACE_H
-#define HP_LOAD_PACE_H
+#ifndef HP_LOAD_LEAD_H
+#define HP_LOAD_LEAD_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 /* So much is read ahead at least, where memory allows, in bytes. */
-#define HP_PACE_LEAST (UINT64_C(128) << 20)
+#define HP_LEAD_LEAST (UINT64_C(128) << 20)
 
 /* All zero: nothing is known. */
-struct hp_pace {
+struct hp_lead {
 	double read; /* what a read takes: the longest, slowly forgotten */
 	/* Bytes a second that the loop takes while it does not wait: of blocks
 	 * of turns the largest, slowly forgotten, as a loop that pauses goes on
@@ -30,16 +30,16 @@ struct hp_pace {
 };
 
 /* A read is over, which took so long. */
-void hp_pace_read(struct hp_pace *p, double seconds);
+void hp_lead_read(struct hp_lead *p, double seconds);
 /* The loop took so many bytes, and had been busy for so long before. */
-void hp_pace_took(struct hp_pace *p, uint64_t bytes, double busy);
+void hp_lead_took(struct hp_lead *p, uint64_t bytes, double busy);
 /* The loop has to wait. */
-void hp_pace_waits(struct hp_pace *p);
+void hp_lead_waits(struct hp_lead *p);
 /*
  * Bytes that are to be read ahead, at most memory; busy: since when the loop
  * is, with what it has taken last.  What it takes is not known before it has
  * come for something: memory.
  */
-uint64_t hp_pace_far(const struct hp_pace *p, double busy, uint64_t memory);
+uint64_t hp_lead_far(const struct hp_lead *p, double busy, uint64_t memory);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "load/pace.h"
+#include "load/lead.h"
 
 enum {
 	BLOCK = 16, /* turns: whoever takes some at once waits then */
@@ -15,7 +15,7 @@ static void note(double *largest, double is)
 	*largest = is > *largest ? is : *largest + (is - *largest) / FORGET;
 }
 
-void hp_pace_read(struct hp_pace *p, double seconds)
+void hp_lead_read(struct hp_lead *p, double seconds)
 {
 	note(&p->read, seconds);
 }
@@ -29,7 +29,7 @@ static double rate_of(uint64_t bytes, double busy)
 	return busy > most ? (double)bytes / busy : FASTEST;
 }
 
-void hp_pace_took(struct hp_pace *p, uint64_t bytes, double busy)
+void hp_lead_took(struct hp_lead *p, uint64_t bytes, double busy)
 {
 	p->bytes += bytes;
 	p->busy += busy;
@@ -41,15 +41,15 @@ void hp_pace_took(struct hp_pace *p, uint64_t bytes, double busy)
 	p->turns = 0;
 }
 
-void hp_pace_waits(struct hp_pace *p)
+void hp_lead_waits(struct hp_lead *p)
 {
 	p->waits += p->held_back && p->waits < 32;
 	p->held_back = false;
 }
 
-uint64_t hp_pace_far(const struct hp_pace *p, double busy, uint64_t memory)
+uint64_t hp_lead_far(const struct hp_lead *p, double busy, uint64_t memory)
 {
-	double least = (double)(HP_PACE_LEAST << p->waits);
+	double least = (double)(HP_LEAD_LEAST << p->waits);
 	double rate = p->rate, far;
 
 	if (rate <= 0 && !p->turns)

@@ -6,101 +6,101 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "load/pace.h"
+#include "load/lead.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define MEMORY (1024 * MIB)
 
-static void take(struct hp_pace *p, int turns, uint64_t bytes, double busy)
+static void take(struct hp_lead *p, int turns, uint64_t bytes, double busy)
 {
 	while (turns--)
-		hp_pace_took(p, bytes, busy);
+		hp_lead_took(p, bytes, busy);
 }
 
 /* ---- The rule --------------------------------------------------------- */
 
 static void test_nothing_known(void **state)
 {
-	struct hp_pace p = { 0 };
+	struct hp_lead p = { 0 };
 
 	(void)state;
-	assert_int_equal(hp_pace_far(&p, 0, MEMORY), MEMORY);
-	assert_int_equal(hp_pace_far(&p, 100, 16 * MIB), 16 * MIB);
+	assert_int_equal(hp_lead_far(&p, 0, MEMORY), MEMORY);
+	assert_int_equal(hp_lead_far(&p, 100, 16 * MIB), 16 * MIB);
 	/* The first turns: by what they took so far. */
-	hp_pace_read(&p, 0.01);
-	hp_pace_read(&p, 0.01);
+	hp_lead_read(&p, 0.01);
+	hp_lead_read(&p, 0.01);
 	take(&p, 1, 7 * MIB, 0);
-	assert_int_equal(hp_pace_far(&p, 0, MEMORY), MEMORY);
-	assert_int_equal(hp_pace_far(&p, 0.02, MEMORY), HP_PACE_LEAST);
+	assert_int_equal(hp_lead_far(&p, 0, MEMORY), MEMORY);
+	assert_int_equal(hp_lead_far(&p, 0.02, MEMORY), HP_LEAD_LEAST);
 }
 
 static void test_loop_and_latency(void **state)
 {
-	struct hp_pace p = { 0 };
+	struct hp_lead p = { 0 };
 
 	(void)state;
-	hp_pace_read(&p, 0.01);
+	hp_lead_read(&p, 0.01);
 	take(&p, 16, 7 * MIB, 0.02);
-	assert_int_equal(hp_pace_far(&p, 0, MEMORY), HP_PACE_LEAST);
-	assert_int_equal(hp_pace_far(&p, 0, 16 * MIB), 16 * MIB);
+	assert_int_equal(hp_lead_far(&p, 0, MEMORY), HP_LEAD_LEAST);
+	assert_int_equal(hp_lead_far(&p, 0, 16 * MIB), 16 * MIB);
 	/* 350 MiB a second, twice as much as comes within a read. */
-	hp_pace_read(&p, 0.5);
-	assert_int_equal(hp_pace_far(&p, 0, MEMORY) / MIB, 350);
-	hp_pace_read(&p, 2);
-	assert_int_equal(hp_pace_far(&p, 0, MEMORY), MEMORY);
+	hp_lead_read(&p, 0.5);
+	assert_int_equal(hp_lead_far(&p, 0, MEMORY) / MIB, 350);
+	hp_lead_read(&p, 2);
+	assert_int_equal(hp_lead_far(&p, 0, MEMORY), MEMORY);
 	for (int i = 0; i < 100; i++)
-		hp_pace_read(&p, 0.01);
-	assert_int_equal(hp_pace_far(&p, 0, MEMORY), HP_PACE_LEAST);
+		hp_lead_read(&p, 0.01);
+	assert_int_equal(hp_lead_far(&p, 0, MEMORY), HP_LEAD_LEAST);
 	/* A loop that does nothing else, and does it again after a rest. */
 	take(&p, 16, 7 * MIB, 0);
-	assert_int_equal(hp_pace_far(&p, 0, MEMORY), MEMORY);
+	assert_int_equal(hp_lead_far(&p, 0, MEMORY), MEMORY);
 	take(&p, 320, 7 * MIB, 0.02);
-	assert_in_range(hp_pace_far(&p, 0, MEMORY), 2 * HP_PACE_LEAST, MEMORY);
+	assert_in_range(hp_lead_far(&p, 0, MEMORY), 2 * HP_LEAD_LEAST, MEMORY);
 	take(&p, 2000, 7 * MIB, 0.02);
-	assert_int_equal(hp_pace_far(&p, 0, MEMORY), HP_PACE_LEAST);
+	assert_int_equal(hp_lead_far(&p, 0, MEMORY), HP_LEAD_LEAST);
 	/* Of samples without bytes. */
 	take(&p, 2000, 0, 0);
-	assert_int_equal(hp_pace_far(&p, 0, MEMORY), HP_PACE_LEAST);
+	assert_int_equal(hp_lead_far(&p, 0, MEMORY), HP_LEAD_LEAST);
 }
 
 /* Validation, a checkpoint: it is no slower loop. */
 static void test_pause(void **state)
 {
-	struct hp_pace p = { 0 };
+	struct hp_lead p = { 0 };
 	uint64_t far;
 
 	(void)state;
-	hp_pace_read(&p, 0.5);
+	hp_lead_read(&p, 0.5);
 	take(&p, 32, 7 * MIB, 0.02);
-	far = hp_pace_far(&p, 0, MEMORY);
-	assert_int_equal(hp_pace_far(&p, 1000, MEMORY), far);
+	far = hp_lead_far(&p, 0, MEMORY);
+	assert_int_equal(hp_lead_far(&p, 1000, MEMORY), far);
 	take(&p, 1, 7 * MIB, 1000);
 	for (int i = 0; i < 40; i++) {
-		assert_in_range(hp_pace_far(&p, 0, MEMORY), far / 16 * 15, far);
+		assert_in_range(hp_lead_far(&p, 0, MEMORY), far / 16 * 15, far);
 		take(&p, 1, 7 * MIB, 0.02);
 	}
 }
 
 static void test_waits(void **state)
 {
-	struct hp_pace p = { 0 };
+	struct hp_lead p = { 0 };
 
 	(void)state;
 	take(&p, 16, 7 * MIB, 0.02);
 	/* It waits, but all that could be read is. */
 	for (int i = 0; i < 10; i++)
-		hp_pace_waits(&p);
-	assert_int_equal(hp_pace_far(&p, 0, MEMORY), HP_PACE_LEAST);
-	for (uint64_t far = HP_PACE_LEAST; far < MEMORY; far *= 2) {
-		assert_int_equal(hp_pace_far(&p, 0, MEMORY), far);
+		hp_lead_waits(&p);
+	assert_int_equal(hp_lead_far(&p, 0, MEMORY), HP_LEAD_LEAST);
+	for (uint64_t far = HP_LEAD_LEAST; far < MEMORY; far *= 2) {
+		assert_int_equal(hp_lead_far(&p, 0, MEMORY), far);
 		p.held_back = true;
-		hp_pace_waits(&p);
-		hp_pace_waits(&p);
+		hp_lead_waits(&p);
+		hp_lead_waits(&p);
 	}
 	for (int i = 0; i < 100; i++) {
 		p.held_back = true;
-		hp_pace_waits(&p);
-		assert_int_equal(hp_pace_far(&p, 0, MEMORY), MEMORY);
+		hp_lead_waits(&p);
+		assert_int_equal(hp_lead_far(&p, 0, MEMORY), MEMORY);
 	}
 }
 
@@ -118,7 +118,7 @@ struct played {
 };
 
 struct playing {
-	struct hp_pace pace;
+	struct hp_lead lead;
 	unsigned left[READERS]; /* of a read; 0: none */
 	uint64_t ahead, there;	/* asked for; and read */
 	unsigned busy, turns;
@@ -128,19 +128,19 @@ static void play_reads(struct playing *p, const struct played *of)
 {
 	double busy = p->turns ? of->busy(p->turns - 1) - p->busy : 0;
 	uint64_t far =
-		of->all ? MEMORY : hp_pace_far(&p->pace, busy / 1e3, MEMORY);
+		of->all ? MEMORY : hp_lead_far(&p->lead, busy / 1e3, MEMORY);
 
 	for (unsigned i = 0; i < READERS; i++) {
 		if (p->left[i] && !--p->left[i]) {
 			p->there += UNIT;
-			hp_pace_read(&p->pace, of->latency / 1e3);
+			hp_lead_read(&p->lead, of->latency / 1e3);
 		}
 		if (p->left[i])
 			continue;
 		if (p->ahead + UNIT > MEMORY)
 			continue;
 		if (p->ahead >= far) {
-			p->pace.held_back = true;
+			p->lead.held_back = true;
 			continue;
 		}
 		p->left[i] = of->latency;
@@ -153,13 +153,13 @@ static void play_loop(struct playing *p, struct played *of)
 	if (p->busy && --p->busy)
 		return;
 	if (p->there < TURN) {
-		hp_pace_waits(&p->pace);
+		hp_lead_waits(&p->lead);
 		of->waited++;
 		return;
 	}
 	p->there -= TURN;
 	p->ahead -= TURN;
-	hp_pace_took(&p->pace, TURN,
+	hp_lead_took(&p->lead, TURN,
 		     p->turns ? of->busy(p->turns - 1) / 1e3 : 0);
 	p->busy = of->busy(p->turns++);
 }
@@ -240,5 +240,5 @@ int main(void)
 		cmocka_unit_test(test_bursts),
 	};
 
-	return cmocka_run_group_tests_name("pace", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("lead", tests, NULL, NULL);
 }
