@@ -735,11 +735,16 @@ def played(ds):
     assert found.mean(torch.ones(36)).item() == 1
 
 
+def told_nothing():
+    _torch_batch._told.clear()
+    _torch_batch._right.clear()
+
+
 def idle(ds):
     """A batch of which nothing counts is told when it is unpacked, once, also
     behind to(); its share is no nan."""
     for moved in False, True:
-        _torch_batch._told.clear()
+        told_nothing()
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             for times in range(2):
@@ -751,19 +756,25 @@ def idle(ds):
         assert [str(one.message)[:16] for one in told] == ["epoch 0, step 6:"]
         assert told[0].category is RuntimeWarning
         assert told[0].filename == __file__, told[0].filename
-    _torch_batch._told.clear()
+    told_nothing()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for batch in few(ds, 1, 2, epochs=1):
             data, labels = batch
             batch.mean(torch.ones(len(batch)))
+    # An evaluation beside it is another loop.
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for data, labels in few(ds, 0, 1, epochs=1):
+            pass
+    assert ["only fill" in str(one.message) for one in told] == [True], told
 
 
 def filled(ds):
     """Samples that only fill the last step up are told when it is unpacked, once
     and how many; with end="short" there are none."""
     for moved, end in (False, "mask"), (True, "mask"), (False, "short"):
-        _torch_batch._told.clear()
+        told_nothing()
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             for _ in range(2):

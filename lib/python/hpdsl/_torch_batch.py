@@ -15,6 +15,8 @@ from ._job import ENDLESS, Dealt
 from ._sample import Sample
 
 _told: Set[str] = set()
+# Of loops that take batch.mean(): of an evaluation beside them all is told.
+_right: Set[Dealt] = set()
 
 
 class Batch(Pair):
@@ -112,8 +114,7 @@ class Batch(Pair):
         each = losses if losses.dim() == 1 else losses.flatten(1).mean(1)
         mask = self.mask.to(device=each.device, dtype=torch.bool)
         whole = self._dealt.whole(self.step, steps)
-        # Who takes the mean of this need not hear of what does not count.
-        _told.update(("idle", "fills"))
+        _right.add(self._dealt)
         return each.masked_fill(~mask, 0).sum() * (self.ranks / whole)
 
     def to(self, device: Union[str, int, torch.device],
@@ -181,7 +182,7 @@ class Batch(Pair):
 
 def _tell_once(batch: Batch, kind: str, what: str) -> None:
     """Of each kind; where the batch is unpacked."""
-    if kind not in _told:
+    if kind not in _told and batch._dealt not in _right:
         _told.add(kind)
         warnings.warn(f"epoch {batch.epoch}, step {batch.step}: {what}",
                       RuntimeWarning, stacklevel=3)
