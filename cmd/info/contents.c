@@ -71,27 +71,47 @@ static const char *split(const struct contents *c)
 	return NULL;
 }
 
-/* ", suffixes=["jpg", "txt"]"; nothing of samples of one member. */
+/* Of what says something of another member. */
+static bool describes(const char *suffix, size_t n)
+{
+	return (n == 3 && !memcmp(suffix, "cls", n)) ||
+	       (n == 4 && !memcmp(suffix, "json", n));
+}
+
+static void put_suffix(FILE *out, const char *suffix, size_t n)
+{
+	cmd_auto_free char *string = NULL;
+	char *one = NULL;
+
+	/* Of ".jpg" the dot would be taken for the one before it. */
+	if (asprintf(&one, "%s%.*s", *suffix == '.' ? "." : "", (int)n,
+		     suffix) < 0)
+		cmd_no_memory();
+	string = cmd_python_string(one);
+	free(one);
+	fputs(string ? string : "\"\"", out);
+}
+
+/* ", suffixes=["jpg", "txt"]"; nothing of samples of one member.  The first is
+ * what a loop calls data: what describes it is behind it. */
 static void put_suffixes(FILE *out, const struct hpdsl_group_look *look)
 {
-	const char *s = look->sets->suffixes;
-	char one[sizeof(look->sets->suffixes) + 1];
+	const char *const all = look->sets->suffixes;
+	const char *between = ", suffixes=[";
 
-	if (!strchr(s, '\n'))
+	if (!strchr(all, '\n'))
 		return;
-	fputs(", suffixes=[", out);
-	for (size_t k = 0;; k++) {
-		size_t n = strcspn(s, "\n");
-		cmd_auto_free char *string = NULL;
+	for (int late = 0; late < 2; late++) {
+		for (const char *s = all; *s; s += *s == '\n') {
+			size_t n = strcspn(s, "\n");
 
-		/* Of ".jpg" the dot would be taken for the one before it. */
-		snprintf(one, sizeof(one), "%s%.*s", *s == '.' ? "." : "",
-			 (int)n, s);
-		string = cmd_python_string(one);
-		fprintf(out, "%s%s", k ? ", " : "", string ? string : "\"\"");
-		if (!s[n])
-			break;
-		s += n + 1;
+			if (describes(s, n) == late) {
+				fputs(between, out);
+				put_suffix(out, s, n);
+				between = ", ";
+			}
+			s += n;
+		}
 	}
 	fputc(']', out);
 }

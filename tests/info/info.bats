@@ -528,7 +528,7 @@ print(sum(sum(b.mask) for b in loader))")" = "$1" ] ||
 	is 'd["group_look"]["verdict"], d["group_look"]["files"]' "('pass', 0)"
 	is 'd["group_look"]["suffix_sets"]' \
 		"[{'suffixes': ['cls', 'jpg'], 'more': 0, 'samples': 8, 'first': '000000'}]"
-	[[ $output = *'suffixes=["cls", "jpg"])'* ]]
+	[[ $output = *'suffixes=["jpg", "cls"])'* ]]
 	pasted 8
 }
 
