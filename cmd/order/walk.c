@@ -21,9 +21,9 @@ static int make_room(struct order *w, struct hpdsl_place **ret, size_t *ret_n)
 	}
 	if (n < 0)
 		return cmd_tell(&w->err);
-	/* of a last step that is short a rank may have one more, or less */
+	/* Of uneven ranks another one may have one more of a short step. */
 	if (w->o.end == HPDSL_END_SHORT)
-		n = w->info.order.batch / (s->ranks ? s->ranks : 1) + 1;
+		n++;
 	*ret = cmd_alloc((size_t)n, sizeof(**ret));
 	*ret_n = (size_t)n;
 	return CMD_DONE;

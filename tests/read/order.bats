@@ -271,6 +271,8 @@ numbers()
 	fails 2 "no step 7, the epoch has 6" \
 		hpdsl-order "${order[@]}" --step=7 ds
 	fails 2 "is too large" hpdsl-order --batch=100000000 --lanes=1 ds
+	# of a short step no more places are held than it has
+	[ "$(hpdsl-order --batch=4000000000 --end=short ds | wc -l)" = 23 ]
 	hpdsl-order "${order[@]}" --end=drop ds | diff - <(head -n 20 all)
 	# what was in its lane before
 	hpdsl-order "${order[@]}" --end=repeat ds |
