@@ -737,7 +737,7 @@ def played(ds):
 
 def told_nothing():
     _torch_batch._told.clear()
-    _torch_batch._right.clear()
+    _torch_batch._others.right = False
 
 
 def idle(ds):

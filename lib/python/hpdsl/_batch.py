@@ -190,7 +190,8 @@ class Batch(Pair):
             warnings.warn(
                 f"epoch {self.epoch}, step {self.step}: {self.mask.count(False)} "
                 f"of {len(self)} samples only fill the last step up, and must not "
-                "count: batch.mask is False there; end=\"short\" has none",
+                "count: batch.mask is False there" + (
+                    "; end=\"short\" has none" if any(self.mask) else ""),
                 RuntimeWarning, stacklevel=2)
         return super().__iter__()
 

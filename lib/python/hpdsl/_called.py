@@ -103,6 +103,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 def no_attribute(of: str, name: str) -> AttributeError:
     """That it has no attribute of this name, and what helps."""
     here = [one for one, names in _DATASETS.items() if name in names.split()]
+    if of != "Dataset" and here and here[0].isidentifier():
+        here[0] = f"dataset.{here[0]}"
     return AttributeError(f"{of!r} object has no attribute {name!r}" + (
         f": here it is {here[0]}" if here else ""))
 

@@ -4,8 +4,10 @@ begins."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, Generic, Iterator, Optional
+from typing import (TYPE_CHECKING, Any, Dict, Generic, Iterator, Optional,
+                    TypeVar)
 
+from ._called import no_attribute
 from ._course import Course
 from ._dataset import Dataset
 from ._errors import UsageError
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 # What says in which order samples come, and has nothing to say here.
 _ORDERS = ("shuffle", "seed", "windows", "lanes", "piece", "parts", "order",
            "epochs")
+# None where the interpreter ends.
+_here = True
 _STATES = "state_dict", "load_state_dict", "seek", "epoch", "step"
 
 
@@ -47,6 +51,9 @@ class AllOnce(Course):
         self.epoch, self.step = epoch, step
 
 
+This = TypeVar("This", bound="Evaluation[Any]")
+
+
 class Evaluation(Generic[T]):
     """What evaluate() gives.  dataset is what is read."""
 
@@ -65,7 +72,7 @@ class Evaluation(Generic[T]):
         try:
             yield from loader._rest(mine)
         finally:
-            if loader._newest is mine:
+            if _here and loader._newest is mine:
                 self._rewind()
 
     def _rewind(self) -> None:
@@ -98,20 +105,21 @@ class Evaluation(Generic[T]):
         """Ends workers and reading; the next `for` begins them anew."""
         self._loader.close()
 
-    def __enter__(self) -> "Evaluation[Any]":
+    def __enter__(self: This) -> This:
         return self
 
     def __exit__(self, *_: Any) -> None:
         self.close()
 
-    def __getattr__(self, name: str) -> Any:
-        """No method, so that nobody who looks for one keeps a state."""
-        if name in _STATES:
-            raise AttributeError(
-                f"an evaluation has no {name}: each `for` gives all samples "
-                "from the first on; a loop that goes on where it was is "
-                "hpdsl.torch.Loader")
-        raise AttributeError(f"an evaluation has no {name!r}")
+    if not TYPE_CHECKING:
+        def __getattr__(self, name):
+            """No method, so that nobody who looks for one keeps a state."""
+            if name in _STATES:
+                raise AttributeError(
+                    f"an evaluation has no {name}: each `for` gives all samples "
+                    "from the first on; a loop that goes on where it was is "
+                    "hpdsl.torch.Loader")
+            raise no_attribute("Evaluation", name)
 
     def __reduce__(self) -> Any:
         raise TypeError("an evaluation belongs to the process that made it: "
@@ -120,6 +128,9 @@ class Evaluation(Generic[T]):
 
 def check_named(options: Dict[str, Any]) -> None:
     """Of what is no loader's own: nothing that says another order."""
+    for name in "shuffle", "drop_last":  # as it is in any case
+        if options.get(name) is False:
+            del options[name]
     for name in _ORDERS:
         if name in options:
             raise TypeError(f"evaluate has no argument {name!r}: it gives all "

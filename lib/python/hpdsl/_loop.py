@@ -12,7 +12,7 @@ from ._course import Course
 from ._dataset import Dataset
 from ._order import Order
 from ._rest import superseded
-from ._torch_batch import Batch
+from ._torch_batch import Batch, Heard
 
 
 T = TypeVar("T")
@@ -33,8 +33,12 @@ class Loop(Generic[T]):
     form: Optional[Callable[[Batch], Any]] = None
     # Stands for the iterator that began last: the others are superseded.
     _newest: Optional[object] = None
+    _heard: Optional[Heard] = None
 
-    def _still(self, mine: object) -> None:
+    def _still(self, mine: object, above: int = 0) -> None:
+        """Behind a yield; above: so many generators are between it and the loop."""
+        if self._heard is not None:
+            self._heard.tell(2 + 1 + above)
         if self._newest is not mine:
             raise superseded()
 
@@ -139,7 +143,9 @@ class Loop(Generic[T]):
                                f"{here[1]}")
         elif whole is not None and whole != dealt.whole(batch.step):
             dealt = dealt.alike(whole)
-        batch._dealt = dealt
+        if self._heard is None:
+            self._heard = Heard()
+        batch._dealt, batch._heard = dealt, self._heard
         self.course.behind(*here)
         return batch if self.form is None else self.form(batch)
 

@@ -54,16 +54,21 @@ class Decoder:
               dealt: Optional[Dealt] = None) -> Any:
         """members: of each sample those that decode gets; where nothing is to be
         made of them, one view of each.  A bad sample's place is taken by a good
-        one of the step, which does not count there."""
+        one of the step, with its label, which does not count there."""
         made = self.items(members, bad, numbers)
+        found = numbers
         if any(bad):
-            if all(bad):
-                raise ValueError(f"epoch {epoch}, step {step}: no sample "
-                                 "could be read")
-            good = made[bad.index(False)]
-            made = [good if none else one for one, none in zip(made, bad)]
             mask = [bool(real and not none) for real, none in zip(mask, bad)]
-        return finished(self.collate(made), self.labels(labels, numbers),
+            if not all(bad):
+                at = bad.index(False)
+                made, labels, found = ([of[at if none else i] for i, none in
+                                        enumerate(bad)]
+                                       for of in (made, labels, numbers))
+            elif not self.raw:
+                raise ValueError(
+                    f"epoch {epoch}, step {step}: no sample of this rank could be "
+                    "read; of a step that is short, end=\"mask\" has others")
+        return finished(self.collate(made), self.labels(labels, found),
                         numbers, mask, epoch, step, bad, dealt)
 
     def items(self, members: Members, bad: Column, numbers: Column
@@ -157,7 +162,7 @@ def _batch(made: Any, labels: Any, numbers: Column, mask: Column,
     # Of columns that is soon known, and no tensor is looked at for it.
     batch._fills = 0 if all(mask) else (
         [*map(operator.or_, mask, bad)].count(False))
-    batch._idle = not any(mask)
+    batch._idle, batch._lost = not any(mask), sum(bad)
     return batch
 
 

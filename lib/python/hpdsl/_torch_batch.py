@@ -15,8 +15,34 @@ from ._job import ENDLESS, Dealt
 from ._sample import Sample
 
 _told: Set[str] = set()
-# Of loops that take batch.mean(): of an evaluation beside them all is told.
-_right: Set[Dealt] = set()
+
+
+class Heard:
+    """What a loop is told when it asks for the next batch, and not before: who
+    takes batch.mean() of the one at hand has done right."""
+
+    __slots__ = "right", "kind", "text"
+
+    def __init__(self) -> None:
+        self.right, self.kind, self.text = False, "", ""
+
+    def note(self, kind: str, text: str) -> None:
+        if not self.right and kind not in _told:
+            self.kind, self.text = kind, text
+
+    def tell(self, stacklevel: int) -> None:
+        """Each kind once."""
+        kind, self.kind = self.kind, ""
+        if kind and kind not in _told:
+            _told.add(kind)
+            warnings.warn(self.text, RuntimeWarning, stacklevel=stacklevel + 1)
+
+    def is_right(self) -> None:
+        self.right, self.kind = True, ""
+
+
+# Of batches that come from no loader of ours.
+_others = Heard()
 
 
 class Batch(Pair):
@@ -48,7 +74,7 @@ class Batch(Pair):
 
     __module__ = "hpdsl.torch"
     __slots__ = ("data", "labels", "numbers", "mask", "epoch", "step", "bad",
-                 "_dealt", "_idle", "_fills", "__weakref__")
+                 "_dealt", "_heard", "_idle", "_fills", "_lost", "__weakref__")
     FIELDS = ("numbers", "mask", "bad", "epoch", "step", "ranks", "whole")
 
     data: Any
@@ -60,10 +86,12 @@ class Batch(Pair):
     bad: torch.Tensor
     # Set by whoever hands it out.
     _dealt: Dealt
+    _heard: Optional[Heard]
     # Whether none of the samples counts; None: nobody has looked yet.
     _idle: Optional[bool]
-    # How many of them only fill the step up; None: nobody has looked yet.
-    _fills: Optional[int]
+    # How many of them only fill the step up, and could not be read.
+    _fills: int
+    _lost: int
 
     def __init__(self, data: Any, labels: Any, numbers: torch.Tensor,
                  mask: torch.Tensor, epoch: int, step: int,
@@ -73,7 +101,8 @@ class Batch(Pair):
         self.epoch, self.step = epoch, step
         # Of a batch that no loader has dealt all places count.
         self._dealt = dealt or Dealt(1, len(numbers), ENDLESS)
-        self._idle = self._fills = None
+        self._heard = self._idle = None
+        self._fills = self._lost = 0
 
     @property
     def ranks(self) -> int:
@@ -112,9 +141,11 @@ class Batch(Pair):
                 f"losses of shape {tuple(losses.shape)}: wanted one of each of "
                 f"{len(self)} samples, as reduction=\"none\" gives them")
         each = losses if losses.dim() == 1 else losses.flatten(1).mean(1)
+        if each.dtype in (torch.float16, torch.bfloat16):
+            each = each.float()  # a sum of many would be too large
         mask = self.mask.to(device=each.device, dtype=torch.bool)
         whole = self._dealt.whole(self.step, steps)
-        _right.add(self._dealt)
+        (self._heard or _others).is_right()
         return each.masked_fill(~mask, 0).sum() * (self.ranks / whole)
 
     def to(self, device: Union[str, int, torch.device],
@@ -137,15 +168,23 @@ class Batch(Pair):
 
     def __iter__(self) -> Iterator[Any]:
         self._look()
-        if self._idle:
-            _tell_once(self, "idle", "no sample of this rank counts, as other "
+        heard, at = self._heard or _others, f"epoch {self.epoch}, step {self.step}:"
+        if self._lost:
+            heard.note("lost", f"{at} {self._lost} of {len(self)} samples could "
+                       "not be read, others of the step stand in their places, "
+                       "and batch.mask is False: batch.mean(losses) leaves them "
+                       "out")
+        elif self._idle and self.ranks > 1:
+            heard.note("idle", f"{at} no sample of this rank counted, as other "
                        "ranks have those of the last step: a mean over "
-                       "batch.mask is 0/0 here; batch.mean(losses) is right")
+                       "batch.mask is 0/0 there; batch.mean(losses) is right")
         elif self._fills:
-            _tell_once(self, "fills", f"{self._fills} of {len(self)} samples "
+            heard.note("fills", f"{at} {self._fills} of {len(self)} samples "
                        "only fill the last step up, and batch.mask is False: "
                        "batch.mean(losses) leaves them out; end=\"short\" has "
                        "none")
+        if heard is _others:
+            heard.tell(2)
         return super().__iter__()
 
     def _look(self) -> None:
@@ -153,11 +192,15 @@ class Batch(Pair):
         if self._idle is None and self.mask.device.type == "cpu":
             self._idle = not bool(self.mask.any())
             self._fills = int((~(self.mask | self.bad)).sum())
+            self._lost = int(self.bad.sum())
 
     def _each(self, change: Callable[[Any], Any]) -> "Batch":
         fields = dict(zip(_NAMES, map(change, _parts(self))))
-        made = Batch(**fields, dealt=self._dealt)
-        made._idle, made._fills = self._idle, self._fills
+        return self._likened(Batch(**fields, dealt=self._dealt))
+
+    def _likened(self, made: "Batch") -> "Batch":
+        made._heard, made._idle = self._heard, self._idle
+        made._fills, made._lost = self._fills, self._lost
         return made
 
     def _replace(self, **others: Any) -> "Batch":
@@ -167,9 +210,9 @@ class Batch(Pair):
                 raise TypeError(f"a batch has no {name!r} to be replaced: there "
                                 f"are {', '.join(_NAMES)}")
         fields = dict(zip(_NAMES, _parts(self)), **others)
-        made = Batch(**fields, dealt=self._dealt)
-        if not others.keys() & {"mask", "bad"}:
-            made._idle, made._fills = self._idle, self._fills
+        made = self._likened(Batch(**fields, dealt=self._dealt))
+        if others.keys() & {"mask", "bad"}:
+            made._idle = None
         return made
 
     def __reduce__(self) -> Tuple[Any, ...]:
@@ -178,14 +221,6 @@ class Batch(Pair):
     def __repr__(self) -> str:
         return (f"<hpdsl.torch.Batch of epoch {self.epoch}, step {self.step}, "
                 f"{len(self)} samples>")
-
-
-def _tell_once(batch: Batch, kind: str, what: str) -> None:
-    """Of each kind; where the batch is unpacked."""
-    if kind not in _told and batch._dealt not in _right:
-        _told.add(kind)
-        warnings.warn(f"epoch {batch.epoch}, step {batch.step}: {what}",
-                      RuntimeWarning, stacklevel=3)
 
 
 _NAMES = "data", "labels", "numbers", "mask", "epoch", "step", "bad"
@@ -221,15 +256,16 @@ _TENSORS = "data", "labels", "numbers", "mask", "bad"
 
 def _flatten(batch: Batch) -> Tuple[List[Any], Tuple[Any, ...]]:
     return ([getattr(batch, name) for name in _TENSORS],
-            (batch.epoch, batch.step, batch._dealt, batch._idle, batch._fills))
+            (batch.epoch, batch.step, batch._dealt, batch._idle, batch._fills,
+             batch._lost))
 
 
 def _unflatten(values: List[Any], context: Tuple[Any, ...]) -> Batch:
-    epoch, step, dealt, idle, fills = context
+    epoch, step, dealt, idle, fills, lost = context
     data, labels, numbers, mask, bad = values
     batch = Batch(data, labels, numbers, mask, epoch, step, bad, dealt)
     # Nobody looks at what may be no real tensors.
-    batch._idle, batch._fills = idle, fills
+    batch._idle, batch._fills, batch._lost = idle, fills, lost
     return batch
 
 

@@ -132,6 +132,7 @@ class Loader(Loop[T]):
     _options: Dict[str, Any]
     _course: Type[Course] = Course
     _measurable = True
+    _above = 0
 
     @overload
     def __init__(self: "Loader[Batch]", dataset: Data, batch_size: int = 0, *,
@@ -203,7 +204,9 @@ class Loader(Loop[T]):
             super().seek(epoch, step)
 
     def __del__(self) -> None:
-        self.close()
+        # Where the interpreter ends modules have nothing any more.
+        if os is not None:
+            self.close()
 
     def __iter__(self) -> Iterator[T]:
         return self._rest(object())
@@ -235,10 +238,13 @@ class Loader(Loop[T]):
             made = self._handed(made, session.plays(), session.whole())
             here = course.epoch, course.step
             yield made
-            self._still(mine)
-            if self._session is not session or (
-                    here != (course.epoch, course.step)):
+            self._still(mine, self._above)
+            if here != (course.epoch, course.step):
                 return  # it was sought meanwhile
+            if self._session is not session:
+                if course.step < course.steps(epoch):
+                    raise ValueError("the loader was closed within its loop")
+                break
         self._skip()
         self._ended(epoch)
 
@@ -280,6 +286,7 @@ class _Passes(Loader[T]):
 
     _course = AllOnce
     _measurable = False
+    _above = 1
 
 
 @overload
@@ -324,12 +331,16 @@ def evaluate(dataset: Data, batch_size: int = 0, *, decode: Decode = None,
           batch.mask).sum().  "short" on several ranks, too, for those who add
           up sums or use torchmetrics: each sample once over all ranks, in
           batches that may differ by a sample; where a last step has fewer
-          samples than ranks, those without one have one whose mask is False
+          samples than ranks, those without one have one whose mask is False.
+          With skip_bad it is "mask" on one rank, too, and counts what mask has
 
     Workers and memory are given back when a `for` ends, unless
     persistent_workers=True keeps both.  TypeError, UsageError: as for Loader.
     """
     check_named(options)
+    # Of a short step a rank may have none that can be read.
+    if end is None and options.get("skip_bad"):
+        end = "mask"
     options.update(decode=decode, collate=collate, form=form,
                    num_workers=num_workers, choice=choice, end=end)
     return Evaluation(_Passes(dataset, batch_size, **options))
