@@ -762,6 +762,8 @@ def idle(ds):
         for batch in few(ds, 1, 2, epochs=1):
             data, labels = batch
             batch.mean(torch.ones(len(batch)))
+    half = batch._replace(mask=torch.ones(len(batch), dtype=torch.bool))
+    assert half.mean(torch.full((len(batch),), 3e4).half()).isfinite()
     # An evaluation beside it is another loop.
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
@@ -830,6 +832,10 @@ def evaluated(ds):
                 break
         assert next(iter(of)).step == 0
         of.close()
+    with evaluate(ds, 36, shuffle=False, drop_last=False) as of:
+        rest = iter(of)
+        next(rest)
+    refused(ValueError, "closed within its loop", lambda: next(rest))
     # On several ranks batches are equally long, unless asked otherwise.
     for end, long in (None, 12), ("mask", 12), ("short", left // 3):
         of = [evaluate(ds, 12, rank=rank, ranks=3, end=end) for rank in range(3)]
@@ -1205,11 +1211,28 @@ def bad(ds):
         assert counts.count(False) == 1
         # Other ranks do not know of it.
         assert batch.whole == 36
+        # What stands in its place has its own label.
+        assert batch.labels[counts.index(False)] == (
+            batch.labels[counts.index(True)])
         # What is not there says so, wherever the batch was made.
         assert batch.bad.dtype == torch.bool
         assert batch.bad.tolist() == [not real for real in counts]
         assert len(batch.data) == 36 and (
             batch.data[counts.index(False)] == batch.data[counts.index(True)])
+
+
+    of = evaluate(ds, len(ds), decode=length, skip_bad=True)
+    told_nothing()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for data, labels in of:
+            pass
+    assert "1 of 501 samples could not be read" in str(told[0].message), told
+    # A batch of it alone: a short step may have no other.
+    number = batch.numbers[counts.index(False)].item()
+    alone = evaluate(ds, 1, choice=hpdsl.Choice(ds, samples=[number]),
+                     decode=length, skip_bad=True)
+    refused(ValueError, "end=\"mask\" has others", lambda: list(alone))
 
 
 def length(content):
