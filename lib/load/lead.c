@@ -41,10 +41,23 @@ void hp_lead_took(struct hp_lead *p, uint64_t bytes, double busy)
 	p->turns = 0;
 }
 
-void hp_lead_waits(struct hp_lead *p)
+void hp_lead_holds(struct hp_lead *p, uint64_t turn)
 {
-	p->waits += p->held_back && p->waits < 32;
-	p->held_back = false;
+	if (!p->held_from)
+		p->held_from = turn;
+}
+
+void hp_lead_waits(struct hp_lead *p, uint64_t turn)
+{
+	if (!p->held_from || turn < p->held_from)
+		return;
+	p->waits += p->waits < 32;
+	p->held_from = 0;
+}
+
+void hp_lead_seek(struct hp_lead *p)
+{
+	p->held_from = 0;
 }
 
 uint64_t hp_lead_far(const struct hp_lead *p, double busy, uint64_t memory)

@@ -9,7 +9,6 @@
 #ifndef HP_LOAD_LEAD_H
 #define HP_LOAD_LEAD_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* So much is read ahead at least, where memory allows, in bytes. */
@@ -26,15 +25,26 @@ struct hp_lead {
 	double busy;
 	uint32_t turns; /* of it */
 	uint32_t waits; /* that more would have shortened */
-	bool held_back; /* reading was, since the last one of these */
+	/* Since the last one of these, what this turn needs and all later ones
+	 * was read later than it could have been; 0: nothing was. */
+	uint64_t held_from;
 };
 
 /* A read is over, which took so long. */
 void hp_lead_read(struct hp_lead *p, double seconds);
 /* The loop took so many bytes, and had been busy for so long before. */
 void hp_lead_took(struct hp_lead *p, uint64_t bytes, double busy);
-/* The loop has to wait. */
-void hp_lead_waits(struct hp_lead *p);
+/* What this turn needs, which is none of the first, is not read yet although it
+ * could be. */
+void hp_lead_holds(struct hp_lead *p, uint64_t turn);
+/*
+ * The loop has to wait for this turn.  It may say so again: a turn counts once,
+ * as what is held back from then on is of later ones.
+ */
+void hp_lead_waits(struct hp_lead *p, uint64_t turn);
+/* Turns begin anew, with nothing there: what was held back is of none of them.
+ */
+void hp_lead_seek(struct hp_lead *p);
 /*
  * Bytes that are to be read ahead, at most memory; busy: since when the loop
  * is, with what it has taken last.  What it takes is not known before it has

@@ -128,7 +128,7 @@ static int stall(struct hpdsl_loader *l, bool (*done)(struct hpdsl_loader *l),
 
 	if (done(l))
 		return 0;
-	hp_lead_waits(&l->lead);
+	hp_lead_waits(&l->lead, l->turn);
 	began = l->caller.stalls = hp_now();
 	r = wait_until(l, began, done, err);
 	l->caller.stalls = 0;

@@ -21,6 +21,7 @@ static void drop_all(struct hpdsl_loader *l)
 	l->caller.held = 0;
 	l->queue = (struct hp_load_queue){ 0 };
 	l->ahead = 0;
+	hp_lead_seek(&l->lead);
 	l->over = false;
 	l->awaited = NULL;
 	hp_load_free_epochs(l);

@@ -193,7 +193,8 @@ bool hp_load_work(struct hpdsl_loader *l)
 	}
 	u = take_unit(l);
 	if (!u) {
-		l->lead.held_back = l->lead.held_back || is_held_back(l);
+		if (is_held_back(l))
+			hp_lead_holds(&l->lead, l->queue.head->first);
 		return false;
 	}
 	read_unit(l, u);

@@ -2,6 +2,7 @@
 /* How far ahead the loader reads, over a loop and reads that are played. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
@@ -84,24 +85,66 @@ static void test_pause(void **state)
 static void test_waits(void **state)
 {
 	struct hp_lead p = { 0 };
+	uint64_t turn = 20;
 
 	(void)state;
 	take(&p, 16, 7 * MIB, 0.02);
 	/* It waits, but all that could be read is. */
 	for (int i = 0; i < 10; i++)
-		hp_lead_waits(&p);
+		hp_lead_waits(&p, turn);
 	assert_int_equal(hp_lead_far(&p, 0, MEMORY), HP_LEAD_LEAST);
 	for (uint64_t far = HP_LEAD_LEAST; far < MEMORY; far *= 2) {
 		assert_int_equal(hp_lead_far(&p, 0, MEMORY), far);
-		p.held_back = true;
-		hp_lead_waits(&p);
-		hp_lead_waits(&p);
+		turn += 10;
+		hp_lead_holds(&p, turn);
+		hp_lead_waits(&p, turn);
+		hp_lead_waits(&p, turn);
 	}
 	for (int i = 0; i < 100; i++) {
-		p.held_back = true;
-		hp_lead_waits(&p);
+		turn += 10;
+		hp_lead_holds(&p, turn);
+		hp_lead_waits(&p, turn);
 		assert_int_equal(hp_lead_far(&p, 0, MEMORY), MEMORY);
 	}
+}
+
+/* One read that takes long, of which the loop asks again and again: what is
+ * doubled is filled meanwhile, and held back again, but for later turns. */
+static void test_slow_read(void **state)
+{
+	struct hp_lead p = { 0 };
+
+	(void)state;
+	take(&p, 16, 7 * MIB, 0.02);
+	hp_lead_holds(&p, 30);
+	for (uint64_t i = 0; i < 50; i++) {
+		hp_lead_waits(&p, 40);
+		hp_lead_holds(&p, 60 + i);
+	}
+	assert_int_equal(hp_lead_far(&p, 0, MEMORY), 2 * HP_LEAD_LEAST);
+	/* It is over; what was asked for earlier is no cause of this wait. */
+	hp_lead_waits(&p, 59);
+	assert_int_equal(hp_lead_far(&p, 0, MEMORY), 2 * HP_LEAD_LEAST);
+	hp_lead_waits(&p, 60);
+	assert_int_equal(hp_lead_far(&p, 0, MEMORY), 4 * HP_LEAD_LEAST);
+}
+
+/* Behind a seek the first batch is waited for, however far ahead one reads. */
+static void test_seek(void **state)
+{
+	struct hp_lead p = { 0 };
+
+	(void)state;
+	take(&p, 16, 7 * MIB, 0.02);
+	for (int i = 0; i < 10; i++) {
+		hp_lead_holds(&p, 2);
+		hp_lead_seek(&p);
+		hp_lead_waits(&p, 0);
+		hp_lead_holds(&p, 20);
+		hp_lead_waits(&p, 1);
+		hp_lead_waits(&p, 2);
+	}
+	assert_int_equal(hp_lead_far(&p, 0, MEMORY), HP_LEAD_LEAST);
 }
 
 /* ---- Played, millisecond by millisecond ------------------------------- */
@@ -121,6 +164,7 @@ struct playing {
 	struct hp_lead lead;
 	unsigned left[READERS]; /* of a read; 0: none */
 	uint64_t ahead, there;	/* asked for; and read */
+	uint64_t asked;		/* in all */
 	unsigned busy, turns;
 };
 
@@ -140,11 +184,12 @@ static void play_reads(struct playing *p, const struct played *of)
 		if (p->ahead + UNIT > MEMORY)
 			continue;
 		if (p->ahead >= far) {
-			p->lead.held_back = true;
+			hp_lead_holds(&p->lead, p->asked / TURN);
 			continue;
 		}
 		p->left[i] = of->latency;
 		p->ahead += UNIT;
+		p->asked += UNIT;
 	}
 }
 
@@ -153,7 +198,7 @@ static void play_loop(struct playing *p, struct played *of)
 	if (p->busy && --p->busy)
 		return;
 	if (p->there < TURN) {
-		hp_lead_waits(&p->lead);
+		hp_lead_waits(&p->lead, p->turns);
 		of->waited++;
 		return;
 	}
@@ -236,6 +281,8 @@ int main(void)
 		cmocka_unit_test(test_loop_and_latency),
 		cmocka_unit_test(test_pause),
 		cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_slow_read),
+		cmocka_unit_test(test_seek),
 		cmocka_unit_test(test_steady),
 		cmocka_unit_test(test_bursts),
 	};
