@@ -3,7 +3,8 @@
  * How far ahead it is worth to read.  By the time that a read takes a loop
  * takes so many bytes: these have to be there, or on their way.  More shortens
  * no wait, unless the loop takes faster for a while than can be read; such a
- * wait is seen, and twice as much is read ahead from then on.  Pure arithmetic:
+ * wait is seen, and twice as much is read ahead from then on.  Bytes are always
+ * of memory, which small samples take more of than they have.  Pure arithmetic:
  * times are seconds that the caller measured.
  */
 #ifndef HP_LOAD_LEAD_H

@@ -149,8 +149,8 @@ struct hpdsl_loader {
 	struct hp_load_queue queue;
 	uint32_t reading; /* units */
 	uint32_t making;  /* of these: their epoch is needed */
-	uint64_t ahead;	  /* bytes of units, read or not, that no turn needs so
-			     far */
+	uint64_t ahead;	  /* bytes that units take, read or not, that no turn
+			     needs so far */
 	uint64_t made;	  /* bytes of members that were read */
 	double full;	  /* since when nothing is read for want of room; 0: */
 	double blocked;	  /* .. it is; and seconds of that before */

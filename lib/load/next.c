@@ -194,10 +194,9 @@ static void count_held(struct hpdsl_loader *l, const struct hp_load_batch *b)
 
 		if (!u->held)
 			l->caller.held += u->b.room;
-		if (u->ahead)
-			l->ahead -= u->share.at.end - u->share.at.begin;
+		l->ahead -= u->ahead;
 		u->held = true;
-		u->ahead = false;
+		u->ahead = 0;
 	}
 	if (l->caller.held > l->stats.held_peak)
 		l->stats.held_peak = l->caller.held;
@@ -212,17 +211,33 @@ static void end_turn(struct hpdsl_loader *l)
 	hp_load_wake(l);
 }
 
+/* What its samples took: of a unit that several turns need the turn's part, as
+ * how far ahead is read counts whole units. */
+static uint64_t taken(const struct hp_load_batch *b)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < b->pub.n; i++) {
+		const struct hp_load_unit *u = b->of[i];
+
+		sum += hp_load_unit_takes(u) / (u->rows ? u->rows : 1);
+	}
+	return sum;
+}
+
 static int finish_batch(struct hpdsl_loader *l, struct hpdsl_error *err)
 {
 	struct hp_load_batch *b = l->caller.half;
 	struct hp_load_counts n;
+	uint64_t bytes;
 	int r;
 
 	pthread_mutex_unlock(&l->lock);
 	r = hp_load_fill(l, b, &n, err);
+	bytes = taken(b);
 	pthread_mutex_lock(&l->lock);
 	if (r == 0)
-		hp_lead_took(&l->lead, n.bytes, l->busy);
+		hp_lead_took(&l->lead, bytes, l->busy);
 	l->busy = 0;
 	end_turn(l);
 	if (r < 0) {

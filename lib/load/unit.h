@@ -60,8 +60,15 @@ struct hp_load_unit {
 	 * whether a turn has needed it. */
 	uint64_t collected;
 	bool held;
-	bool ahead; /* it counts as read ahead; under the lock */
+	uint64_t ahead; /* bytes of it that count as read ahead; under the lock
+			 */
 };
+
+/* What it takes, once somebody reads it. */
+static inline uint64_t hp_load_unit_takes(const struct hp_load_unit *u)
+{
+	return u->place.bytes + u->bytes;
+}
 
 /* Bytes that a share takes when it is read, as far as its extent says. */
 static inline uint64_t hp_load_unit_room(const struct hp_load_unit *u)

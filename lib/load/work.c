@@ -64,6 +64,13 @@ static void charge(struct hpdsl_loader *l, struct hp_load_unit *u,
 	u->bytes = bytes;
 }
 
+/* Under the lock: it is read ahead, and takes what it takes now. */
+static void count_ahead(struct hpdsl_loader *l, struct hp_load_unit *u)
+{
+	l->ahead += hp_load_unit_takes(u) - u->ahead;
+	u->ahead = hp_load_unit_takes(u);
+}
+
 /* With its place, and what its arrays will take: what the next one may take is
  * what is left. */
 static struct hp_load_unit *take_unit(struct hpdsl_loader *l)
@@ -77,9 +84,8 @@ static struct hp_load_unit *take_unit(struct hpdsl_loader *l)
 	l->full = 0;
 	hp_arena_get(&l->arena, hp_load_unit_room(u), &u->place);
 	charge(l, u, sizeof *u + hp_load_unit_arrays(u));
-	u->ahead = u->first > l->turn;
-	if (u->ahead)
-		l->ahead += u->share.at.end - u->share.at.begin;
+	if (u->first > l->turn)
+		count_ahead(l, u);
 	l->over = false;
 	l->queue.head = u->queued;
 	if (!u->queued)
@@ -140,6 +146,8 @@ static void read_unit(struct hpdsl_loader *l, struct hp_load_unit *u)
 	r = hp_load_unit_make(u);
 	pthread_mutex_lock(&l->lock);
 	fit_place(l, u);
+	if (u->ahead)
+		count_ahead(l, u);
 	if (!--l->making && l->seeking)
 		pthread_cond_signal(&l->ready);
 	pthread_mutex_unlock(&l->lock);

@@ -249,6 +249,42 @@ static void test_slow_loop(void **state)
 	forged_end(&f);
 }
 
+static uint64_t size_tiny(uint64_t i)
+{
+	return 100 + i % 7;
+}
+
+/* Of tiny samples units take more than their bytes, and that is what counts: of
+ * what is ahead, and of what the loop takes. */
+static void test_tiny(void **state)
+{
+	struct cell c = {
+		.opt = { .order = { .batch = 16, .lanes = 16, .piece = 1 },
+			 .memory = 16 * MIB,
+			 .threads = HPDSL_SERIAL }
+	};
+	struct hpdsl_dataset *ds;
+	struct hpdsl_loader *l;
+	struct forged f;
+	uint64_t used;
+
+	(void)state;
+	forged_begin(&f, &(struct forged_options){ .samples = 6000,
+						   .size = size_tiny,
+						   .chunks = 7 });
+	ds = forged_open(&f);
+	l = cell_begin(ds, &c);
+	turn_of(l, 1);
+	/* All but some units of lanes that the next turns go on with. */
+	used = l->arena.used + l->arena.beside;
+	assert_true(used > 14 * MIB);
+	assert_in_range(l->ahead, used - used / 16, used);
+	assert_in_range(l->lead.bytes, 16 * 4096, 16 * 8192);
+	hpdsl_loader_free(l);
+	hpdsl_close(ds);
+	forged_end(&f);
+}
+
 /* ---- Small reads ------------------------------------------------------ */
 
 /* "with a memory of 39 MiB they" */
@@ -367,6 +403,7 @@ int main(void)
 		cmocka_unit_test(test_two_kept),
 		cmocka_unit_test(test_over),
 		cmocka_unit_test(test_slow_loop),
+		cmocka_unit_test(test_tiny),
 		cmocka_unit_test(test_warnings),
 		cmocka_unit_test(test_text),
 	};
