@@ -14,7 +14,7 @@ enum hp_own_fill {
 	HP_OWN_BEFORE,	/* the sample before in its lane, which is own, too */
 	HP_OWN_APART,	/* one that is none of the own ones */
 	/* Nothing fills it up: what it has is dealt anew, and is not read as
-	 * the lanes' but sample by sample. */
+	 * the lanes' but by slots. */
 	HP_OWN_DEALT,
 };
 

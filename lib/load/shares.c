@@ -307,29 +307,41 @@ void hp_shares_free(struct hp_shares *s)
 
 /* ---- The next one ----------------------------------------------------- */
 
-/* They come last, for the last step is the last that needs anything. */
-static struct hp_share take_apart(struct hp_shares *s)
+/* The sample that such a slot has. */
+static struct hp_seq_spot spot_apart(struct hp_shares *s, uint32_t slot)
 {
 	const struct hp_own *o = &s->own;
-	struct hp_share share = { .lane = HP_SHARE_APART,
-				  .x = s->apart++,
-				  .samples = 1,
-				  .need = o->fill_step,
-				  .until = o->fill_step };
-	uint32_t slot = (uint32_t)share.x;
 	bool real;
 	uint64_t at = hp_deal_slot(o->d, o->fill_step, slot, &real);
-	struct hp_seq_spot spot;
 
 	if (o->idle)
 		at = hp_deal_fill(o->d, o->fill_step, slot);
-	spot = hp_seq_at(s->opt.seq, &s->memo, at);
+	return hp_seq_at(s->opt.seq, &s->memo, at);
+}
 
-	share.list = spot.list;
-	share.index = spot.index;
-	share.at = s->opt.extent(s->opt.arg, spot.list, spot.index);
-	share.wanted = share.at.end - share.at.begin;
-	return share;
+/* They come last, for the last step is the last that needs anything.  Slots
+ * whose samples are neighbours are read together, as those of a lane are. */
+static struct hp_share take_apart(struct hp_shares *s)
+{
+	const struct hp_shares_options *o = &s->opt;
+	uint32_t slot = s->apart;
+	struct hp_seq_spot first = spot_apart(s, slot), spot = first;
+	struct cut c = { .most = o->bytes,
+			 .samples_most = samples_of(o->bytes),
+			 .share = { .lane = HP_SHARE_APART,
+				    .x = slot,
+				    .list = first.list,
+				    .index = first.index,
+				    .need = s->own.fill_step,
+				    .until = s->own.fill_step } };
+
+	while (spot.list == first.list &&
+	       spot.index == first.index + (slot - s->apart) &&
+	       add(&c, slot, o->extent(o->arg, spot.list, spot.index)) &&
+	       ++slot < s->apart_end)
+		spot = spot_apart(s, slot);
+	s->apart += (uint32_t)c.share.samples;
+	return c.share;
 }
 
 uint64_t hp_shares_need(const struct hp_shares *s)

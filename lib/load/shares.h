@@ -20,8 +20,8 @@
 #define HP_SHARE_GAP (UINT64_C(64) << 10)
 /* What a lane's first share has at most, so that the first batch comes soon. */
 #define HP_SHARE_FIRST (UINT64_C(512) << 10)
-/* The lane of a share that is a single sample of the last step, which fills it
- * up or was dealt to this reader: x is its slot. */
+/* The lane of a share of samples of the last step that fill it up or were dealt
+ * to this reader: of slots from x on, one after the other. */
 #define HP_SHARE_APART UINT64_MAX
 
 /* Bytes of a chunk; as many at the end as at the beginning: none. */

@@ -152,6 +152,53 @@ static void test_shares(void **state)
 						     ranks, workers);
 }
 
+static uint64_t draw(uint64_t below)
+{
+	static uint64_t dice = 1;
+
+	dice = dice * 6364136223846793005u + 1442695040888963407u;
+	return (dice >> 33) % below;
+}
+
+/* What is left is dealt to all ranks anew, in any order, also where some of
+ * them are left without a sample: each sample once. */
+static void test_short(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 40; i++) {
+		uint32_t ranks = (uint32_t)(2 + draw(5));
+		uint64_t lanes = 1 + draw(12), by = 1 + draw(8);
+		struct hpdsl_order o = { .seed = draw(100),
+					 .batch = (uint32_t)(lanes * by),
+					 .lanes = lanes,
+					 .piece = 1 + draw(20) };
+
+		if (i % 2)
+			o = (struct hpdsl_order){
+				.batch = (uint32_t)(1 + draw(220)),
+				.plain = true,
+			};
+		if (o.batch >= ranks)
+			check_shares(&o, HPDSL_END_SHORT, ranks,
+				     (uint32_t)(1 + draw(2)));
+	}
+}
+
+/* Neighbours are read at once, though they are dealt by slots. */
+static void test_short_reads(void **state)
+{
+	struct load_case c = base();
+
+	(void)state;
+	c.opt.order = (struct hpdsl_order){ .batch = 128, .plain = true };
+	c.opt.end = HPDSL_END_SHORT;
+	c.opt.epochs = 1;
+	c.opt.share = (struct hpdsl_share){ .rank = 1, .ranks = 2 };
+	load_check(load_plain, &c);
+	assert_int_equal(c.stats.samples, LOAD_SAMPLES - LOAD_SAMPLES / 2);
+	assert_in_range(c.stats.reads, 1, 10);
+}
+
 /* Begun with some ranks, and gone on with others. */
 static void test_other_ranks(void **state)
 {
@@ -514,6 +561,8 @@ int main(void)
 		cmocka_unit_test(test_orders),
 		cmocka_unit_test(test_begin),
 		cmocka_unit_test(test_shares),
+		cmocka_unit_test(test_short),
+		cmocka_unit_test(test_short_reads),
 		cmocka_unit_test(test_other_ranks),
 		cmocka_unit_test(test_batch_size),
 		cmocka_unit_test(test_refused_shares),

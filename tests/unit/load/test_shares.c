@@ -11,6 +11,8 @@ struct seen {
 	uint64_t held[STEPS_MAX];
 	struct share_reads reads;
 	uint64_t wanted, last;
+	struct hp_share apart; /* the last one that is */
+	uint64_t joined;       /* of these, of all readers, several samples */
 };
 
 static bool is_own_step(const struct hp_shares_options *opt, uint64_t step)
@@ -70,43 +72,80 @@ static void check_samples(struct set *set, const struct hp_shares *s,
 
 /* Of a short step the reader's own, or the one that is masked. */
 static uint64_t position_dealt(const struct hp_deal *d,
-			       const struct hp_own_options *o,
-			       const struct hp_share *t, struct seen *seen)
+			       const struct hp_own_options *o, uint64_t step,
+			       uint64_t slot, struct seen *seen)
 {
 	struct hp_deal_slots is =
-		hp_deal_slots(d, HPDSL_END_SHORT, t->need, o->rank, o->ranks);
-	uint64_t p = t->need * d->batch + t->x;
+		hp_deal_slots(d, HPDSL_END_SHORT, step, o->rank, o->ranks);
+	uint64_t p = step * d->batch + slot;
 
-	assert_in_range(t->x, is.first, is.end - 1);
+	assert_in_range(slot, is.first, is.end - 1);
 	if (is.idle)
-		return hp_deal_fill(d, t->need, (uint32_t)t->x);
+		return hp_deal_fill(d, step, (uint32_t)slot);
 	seen->times[p]++;
 	return p;
 }
 
-/* A single sample of the last step, which fills it up or was dealt to it. */
+/* Of a slot of the last step, which is filled up or was dealt to it. */
+static uint64_t position_apart(const struct hp_deal *d,
+			       const struct hp_shares_options *opt,
+			       uint64_t step, uint64_t slot, struct seen *seen)
+{
+	bool real;
+	uint64_t p = hp_deal_slot(d, step, (uint32_t)slot, &real);
+
+	if (opt->own.may_be_short)
+		return position_dealt(d, &opt->own, step, slot, seen);
+	assert_false(real);
+	seen->filled[p]++;
+	return p;
+}
+
+/* It could not go with the ones before, though it is their neighbour. */
+static void check_apart_from(const struct set *set, const struct hp_share *t,
+			     const struct hp_share *before, uint64_t most)
+{
+	struct hp_extent at = set->at[t->list][t->index];
+
+	assert_int_equal(t->x, before->x + before->samples);
+	if (t->list != before->list ||
+	    t->index != before->index + before->samples)
+		return;
+	assert_true(before->samples > most / 128 ||
+		    at.begin < before->at.begin ||
+		    at.begin > before->at.end + HP_SHARE_GAP ||
+		    at.end - before->at.begin > most);
+}
+
+/* Samples of the last step that are neighbours, as are their slots. */
 static void check_apart(struct set *set, const struct hp_shares_options *opt,
 			const struct hp_share *t, struct seen *seen)
 {
-	const struct hp_deal *d = hp_seq_deal(set->seq);
 	struct hp_seq_memo memo = { 0 };
-	struct hp_seq_spot spot;
-	bool real;
-	uint64_t p = hp_deal_slot(d, t->need, (uint32_t)t->x, &real);
+	uint64_t end = t->at.begin, wanted = 0;
 
-	if (opt->own.may_be_short) {
-		p = position_dealt(d, &opt->own, t, seen);
-	} else {
-		assert_false(real);
-		seen->filled[p]++;
-	}
-	assert_int_equal(t->samples, 1);
 	assert_int_equal(t->need, t->until);
-	spot = hp_seq_at(set->seq, &memo, p);
-	assert_int_equal(spot.list, t->list);
-	assert_int_equal(spot.index, t->index);
-	assert_memory_equal(&t->at, &set->at[t->list][t->index], sizeof t->at);
-	assert_int_equal(t->wanted, t->at.end - t->at.begin);
+	assert_true(t->samples > 0);
+	if (seen->apart.samples)
+		check_apart_from(set, t, &seen->apart, opt->bytes);
+	seen->apart = *t;
+	for (uint64_t i = 0; i < t->samples; i++) {
+		uint64_t p = position_apart(hp_seq_deal(set->seq), opt, t->need,
+					    t->x + i, seen);
+		struct hp_seq_spot spot = hp_seq_at(set->seq, &memo, p);
+		struct hp_extent at = set->at[t->list][t->index + i];
+
+		assert_int_equal(spot.list, t->list);
+		assert_int_equal(spot.index, t->index + i);
+		if (at.end == at.begin)
+			continue;
+		assert_true(at.begin >= t->at.begin && at.end <= t->at.end);
+		assert_true(at.begin <= end + HP_SHARE_GAP);
+		wanted += add_wanted(at, !wanted, &end);
+	}
+	assert_int_equal(end, t->at.end);
+	assert_int_equal(wanted, t->wanted);
+	seen->joined += t->samples > 1;
 }
 
 /* It has no more bytes than it may, unless it cannot be cut. */
@@ -120,7 +159,8 @@ static void check_size(const struct set *set, const struct hp_shares *s,
 	for (uint64_t i = 0; i < t->samples; i++)
 		assert_true(at[i].end == t->at.end ||
 			    at[i].end == at[i].begin ||
-			    !hp_own_has(hp_shares_own(s), t->lane, t->x + i));
+			    (t->lane != HP_SHARE_APART &&
+			     !hp_own_has(hp_shares_own(s), t->lane, t->x + i)));
 }
 
 /* The samples that fill the last step up are there for it. */
@@ -195,6 +235,7 @@ static void check_reader(struct set *set, const struct hp_shares_options *opt,
 	memset(seen->filled, 0, set->samples * sizeof *seen->filled);
 	seen->reads = (struct share_reads){ 0 };
 	seen->wanted = seen->last = 0;
+	seen->apart.samples = 0;
 	assert_int_equal(hp_shares_new(opt, &s, NULL), 0);
 	lanes = hp_shares_lanes(s);
 	check_lanes(set, hp_shares_own(s));
@@ -223,7 +264,7 @@ static void check_reader(struct set *set, const struct hp_shares_options *opt,
 
 /* ---- All readers: each position once ---------------------------------- */
 
-static void check_readers(struct set *set)
+static uint64_t check_readers(struct set *set)
 {
 	const struct hp_deal *d = hp_seq_deal(set->seq);
 	struct hp_shares_options opt;
@@ -232,6 +273,7 @@ static void check_readers(struct set *set)
 
 	draw_options(set, &opt);
 	first = draw(2) ? 0 : draw(opt.own.end + 1);
+	seen.joined = 0;
 	seen.times = calloc(set->samples, 1);
 	seen.until = calloc(set->samples, sizeof *seen.until);
 	seen.filled = calloc(set->samples, sizeof *seen.filled);
@@ -247,10 +289,13 @@ static void check_readers(struct set *set)
 	free(seen.times);
 	free(seen.until);
 	free(seen.filled);
+	return seen.joined;
 }
 
 static void test_each_once(void **state)
 {
+	uint64_t joined = 0;
+
 	(void)state;
 	dice = 1;
 	for (int i = 0; i < 600; i++) {
@@ -258,9 +303,10 @@ static void test_each_once(void **state)
 
 		make_set(&set, (enum kind)(i % KINDS));
 		draw_sequence(&set);
-		check_readers(&set);
+		joined += check_readers(&set);
 		free_set(&set);
 	}
+	assert_true(joined > 100);
 }
 
 int main(void)
