@@ -582,6 +582,87 @@ zipfile.ZipFile("small.zip", "w").writestr("a", "x")'
 	hpdsl-verify -q d
 }
 
+@test "--labels: kept of any number of renamed tars, and of no likeness" {
+	local i
+	mkdir t a1 a2 a3
+	# the classes are in the index alone, and 000.jpg is in each
+	for i in {00..19}; do
+		printf '%s' "$i" > t/000.jpg
+		printf 'x%s' "$i" > t/001.jpg
+		tar -C t -cf "a1/old-$i.tar" 000.jpg 001.jpg
+	done
+	printf 'path,class\n000,x\n001,y\n' > l.csv
+	hpdsl-index -q --labels=l.csv a1
+	for i in {00..19}; do
+		mv "a1/old-$i.tar" "a1/new-$i.tar"
+	done
+	# a member more: not the old tar, but its samples
+	printf more > t/002.jpg
+	tar -C t -rf a1/new-19.tar 002.jpg
+	hpdsl-index --force a1 2> err
+	[ "$(hpdsl-ls --samples --json a1 | grep -c '"class": "[xy]"')" = 40 ]
+	grep -qx 'hpdsl-index: classes: 2, 1 sample without' err
+
+	# equal members, of which a few have another class
+	rm t/*
+	for i in {00..17}; do
+		printf same > t/000.jpg
+		case $i in 03 | 17) printf 1 ;; *) printf 0 ;; esac > t/000.cls
+		tar -C t -cf "a2/old-$i.tar" 000.jpg 000.cls
+	done
+	hpdsl-index -q --labels=cls a2
+	rm a2/dataset.yaml
+	for i in {00..17}; do
+		mv "a2/old-$i.tar" "a2/new-$i.tar"
+	done
+	hpdsl-index -q --force a2
+	[ "$(hpdsl-ls --samples --json a2 | grep -c '"class": "0"')" = 16 ]
+	[ "$(hpdsl-ls --samples --json a2 | grep -c '"class": "1"')" = 2 ]
+
+	# one member that all have does not say what the sample was
+	printf 'a photo' > t/000.txt
+	printf 3 > t/000.cls
+	tar -C t -cf a3/a.tar 000.jpg 000.cls 000.txt
+	hpdsl-index -q --labels=cls a3
+	rm a3/dataset.yaml
+	mv a3/a.tar a3/z.tar
+	printf other > t/000.jpg
+	printf 5 > t/000.cls
+	tar -C t -cf a3/c.tar 000.jpg 000.cls 000.txt
+	hpdsl-index --force a3 2> err
+	grep 'warning: a3: 1 sample was in no index before, and without a class' err
+	hpdsl-ls --samples --json a3 > out
+	[ "$(grep -c '"class": "3"' out)" = 1 ]
+	[ "$(grep -c '"class": "[^3]' out)" = 0 ]
+}
+
+@test "--labels: of equal samples with several classes none is guessed" {
+	local i
+	mkdir t d
+	for i in a b; do
+		printf '%s' "$i" | tee t/000.jpg > t/000.cls
+		tar -C t -cf "d/$i.tar" 000.jpg 000.cls
+	done
+	hpdsl-index -q --labels=cls d
+	rm d/dataset.yaml
+	# by their names they keep their classes, and are the same from now on
+	for i in a b; do
+		tar -C t -cf "d/$i.tar" 000.jpg
+	done
+	hpdsl-index -q --force d
+	[ "$(hpdsl-ls --samples --json d | grep -c '"class": "[ab]"')" = 2 ]
+	mv d/a.tar d/x.tar
+	run --separate-stderr hpdsl-index -q --force d
+	[ "$status" = 2 ]
+	[[ $stderr = *"the sample of '000.jpg' would have two classes; they have to be given again"* ]]
+	# nor of samples
+	printf more > t/111.jpg
+	tar -C t -rf d/x.tar 111.jpg
+	run --separate-stderr hpdsl-index -q --force d
+	[ "$status" = 2 ]
+	[[ $stderr = *"the sample of '000.jpg' would have two classes; they have to be given again"* ]]
+}
+
 @test "two members of one suffix: counted, and the first is read" {
 	mkdir d
 	PYTHONPATH=$SRC/tests/kit python3 - <<- END
