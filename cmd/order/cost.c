@@ -11,13 +11,43 @@ static uint64_t memory_of(const struct order *w)
 	return w->memory ? w->memory : HPDSL_LOADER_MEMORY;
 }
 
-/* Places of the last step that have samples of before, of all ranks. */
+/* Places of the last step that have samples of before, of all ranks; where it
+ * is short, those of ranks that have none of it. */
 static uint64_t filling(const struct order *w)
 {
-	return w->steps && w->o.end != HPDSL_END_DROP &&
-			       w->o.end != HPDSL_END_SHORT ?
-		       w->steps * w->info.order.batch - w->info.samples :
-		       0;
+	uint64_t ranks = w->o.share.ranks ? w->o.share.ranks : 1;
+	uint64_t left = w->info.samples % w->info.order.batch;
+
+	if (!w->steps || w->o.end == HPDSL_END_DROP)
+		return 0;
+	if (w->o.end == HPDSL_END_SHORT)
+		return left && left < ranks ? ranks - left : 0;
+	return w->steps * w->info.order.batch - w->info.samples;
+}
+
+/* Of a step, which is not the short last one unless there is no other: how many
+ * samples all ranks have .. */
+static uint64_t whole_step(const struct order *w)
+{
+	uint64_t batch = w->info.order.batch, n = w->info.samples;
+
+	return w->o.end == HPDSL_END_SHORT && n < batch ? n : batch;
+}
+
+/* .. and this one, or the error. */
+static int64_t rank_step(struct order *w)
+{
+	struct hpdsl_place place;
+	int64_t n;
+
+	if (!w->steps)
+		return 0;
+	n = hpdsl_epoch_step(w->e, w->o.end, 0, &w->o.share, NULL, 0, &w->err);
+	if (n != 1 || w->o.end != HPDSL_END_SHORT)
+		return n;
+	n = hpdsl_epoch_step(w->e, w->o.end, 0, &w->o.share, &place, 1,
+			     &w->err);
+	return n < 0 ? n : place.real;
 }
 
 /* ---- For people ------------------------------------------------------- */
@@ -54,7 +84,7 @@ static void print_rank(const struct order *w, const struct hpdsl_epoch_cost *c,
 	uint64_t memory = memory_of(w);
 
 	cmd_print("a rank:      %llu of %s a step, %s; holds %s of %s",
-		  (LLU)samples, cmd_many(w->info.order.batch, "sample").s,
+		  (LLU)samples, cmd_many(whole_step(w), "sample").s,
 		  cmd_many(c->lanes, "lane").s, cmd_bytes(c->held_peak).s,
 		  cmd_bytes(memory).s);
 	cmd_print("%s\n", c->held_peak < memory ?
@@ -143,12 +173,8 @@ int order_cost(struct order *w, struct cmd_json *j)
 		.steps = w->end - w->o.order.step,
 	};
 	struct hpdsl_epoch_cost cost;
-	int64_t samples = 0;
+	int64_t samples = rank_step(w);
 
-	/* All steps are alike, if there are any, but for a short last one. */
-	if (w->steps)
-		samples = hpdsl_epoch_step(w->e, w->o.end, 0, &w->o.share, NULL,
-					   0, &w->err);
 	if (samples < 0)
 		return cmd_tell(&w->err);
 	if (hpdsl_epoch_cost(w->e, w->ds, &opt, &cost, &w->err) < 0)

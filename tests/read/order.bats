@@ -447,6 +447,14 @@ numbers_of()
 	hpdsl-order "$@" packed | cut -f 2
 }
 
+# costs_short "STEPS FILLING RANK_SAMPLES" OPTION..
+costs_short() {
+	hpdsl-order --cost --json --no-shuffle --end=short "${@:2}" ds > cost
+	[ "$(for name in steps filling_samples rank_samples; do
+		field $name < cost
+	done | paste -sd ' ')" = "$1" ]
+}
+
 @test "hpdsl-order --cost: chunk-mates meet as often as there are windows" {
 	local windows all reads mean=$((60 * 1024 / 50))
 	mkdir in
@@ -488,6 +496,13 @@ numbers_of()
 	grep -q '^a rank:      16 of 16 samples a step, 16 lanes; holds' cost
 	grep -q '^mixing:      a step has samples of 16 pieces of 1[0-9] chunks' \
 		cost
+	# a short step: ranks that have none of it have one of before
+	costs_short "2 2 1333" --batch=3999 --ranks=3
+	costs_short "2 0 666" --batch=2000 --ranks=3 --uneven
+	costs_short "1 0 1333" --batch=6000 --ranks=3
+	costs_short "1 1000 0" --batch=5000 --ranks=5000
+	hpdsl-order --cost --no-shuffle --end=short --batch=6000 --ranks=3 ds |
+		grep -q '^a rank:      1333 of 4000 samples a step'
 }
 
 @test "hpdsl-order --classes, and positions as JSON" {
