@@ -239,6 +239,13 @@ static void test_slow_loop(void **state)
 	assert_in_range(l->ahead, HP_LEAD_LEAST, HP_LEAD_LEAST + 16 * MIB);
 	turn_of(l, 1e6);
 	assert_in_range(l->ahead, HP_LEAD_LEAST, HP_LEAD_LEAST + 16 * MIB);
+	/* Reading is held back, but not what the first turn of a seek needs. */
+	assert_in_range(l->lead.held_from, 2, 200);
+	assert_int_equal(hpdsl_loader_seek(l, 0, 0, NULL), 0);
+	assert_int_equal(l->lead.held_from, 0);
+	turn_of(l, 1e6);
+	turn_of(l, 1e6);
+	assert_int_equal(l->lead.waits, 0);
 	l->lead.rate = 1e15;
 	turn_of(l, 0);
 	assert_in_range(l->ahead, HP_LEAD_LEAST + 32 * MIB, 256 * MIB);
