@@ -59,10 +59,10 @@ struct hpdsl_loader_options {
 	 * if it does not fit, and told.  What is held beside it: memory_peak.
 	 * It is a bound.  Beside what steps hold that are not over, only twice
 	 * what the loop takes while a read is under way is read ahead, and at
-	 * least 128 MiB, of what the page cache has 64; a loop that has to wait
-	 * where there was memory for more doubles these 128 for good.  Until
-	 * the first batch is taken nothing is known of the loop: all of it is
-	 * used.
+	 * least 128 MiB of memory, of what the page cache has 64; a step that
+	 * the loop has to wait for, and that was held back though there was
+	 * memory for it, doubles these 128 for good.  Until the first batch is
+	 * taken nothing is known of the loop: all of it is used.
 	 */
 	uint64_t memory;
 	uint32_t threads; /* that read and verify; 0: as many as cores, at least
