@@ -53,6 +53,9 @@ static bool add_paths(struct info *i, const struct hpdsl_dataset *ds,
 		}
 		if (k >= MEMBERS && m.sample != last)
 			break;
+		/* two neighbours of adopted tars may have one key */
+		if (k && m.sample != last)
+			cmd_strings_add(paths, NULL);
 		if (!m.generated)
 			cmd_strings_add(paths, m.path);
 	}

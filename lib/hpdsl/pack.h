@@ -228,9 +228,10 @@ struct hpdsl_dataset;
  * the rule is in hpdsl-pack(1), "What a sample is".  of: the dataset that they
  * are of, by whose keys they make samples, in the order of its members: a
  * sample is neighbours of one key, with group none each path; keys may repeat,
- * but two samples of one key that are neighbours count as one.  NULL: none;
- * paths in any order, by the first dot.  Zeros for no paths.  64 bytes a path
- * meanwhile; only memory can fail.
+ * and a NULL in place of a path parts two samples of one key that are
+ * neighbours, which else count as one.  of NULL: no dataset; paths in any order,
+ * by the first dot.  Zeros for no paths.  64 bytes a path meanwhile; only memory
+ * can fail.
  */
 HPDSL_API int hpdsl_group_look(const struct hpdsl_dataset *of,
 			       const char *const *paths, size_t n,

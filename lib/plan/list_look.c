@@ -252,20 +252,22 @@ static int compare_files(const void *va, const void *vb)
 /*
  * Makes samples of a dataset's files, which are in its order: of neighbours of
  * one key, as shards may each count from 0, so that keys repeat.  If one ends
- * and the next one begins with samples of one key, paths do not tell them
- * apart: they become one.  Samples are then put in the order of their keys.
- * A file's source is meanwhile the number of its sample.
+ * and the next one begins with samples of one key, the borders that the caller
+ * gave, in source, tell them apart.  Samples are then put in the order of their
+ * keys.  A file's source is meanwhile the number of its sample.
  */
 static int group_stored(struct hp_list *list, bool each,
 			struct hpdsl_error *err)
 {
 	struct hp_file *f = list->files, *end = f + list->n_files;
-	uint64_t n = 0;
+	uint64_t n = 0, borders = 0;
 
 	for (; f < end; f++) {
 		f->key_len = (uint16_t)hp_key_length(&list->key, f->path,
 						     f->path_len);
-		n += f == list->files || each || compare_file_keys(f - 1, f);
+		n += f == list->files || each || f->source != borders ||
+		     compare_file_keys(f - 1, f);
+		borders = f->source;
 		f->source = n;
 	}
 	list->samples = hp_array(n + 1, sizeof *list->samples);
@@ -300,6 +302,7 @@ int hpdsl_group_look(const struct hpdsl_dataset *of, const char *const *paths,
 		     struct hpdsl_error *err)
 {
 	struct hp_list list = { .repeats = true };
+	uint64_t borders = 0;
 	int r = 0;
 
 	*ret = (struct hpdsl_group_look){ 0 };
@@ -307,11 +310,13 @@ int hpdsl_group_look(const struct hpdsl_dataset *of, const char *const *paths,
 	if (!list.files)
 		return hp_fail_nomem(err);
 	for (size_t i = 0; i < n; i++) {
-		size_t len = strlen(paths[i]);
+		size_t len = paths[i] ? strlen(paths[i]) : 0;
 
+		borders += of && !paths[i];
 		/* no member has such a path */
 		if (!len || len > HPDSL_PATH_MAX)
 			continue;
+		list.files[list.n_files].source = borders;
 		list.files[list.n_files].path = paths[i];
 		list.files[list.n_files++].path_len = (uint16_t)len;
 	}

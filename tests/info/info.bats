@@ -530,6 +530,16 @@ print(sum(sum(b.mask) for b in loader))")" = "$1" ] ||
 		"[{'suffixes': ['cls', 'jpg'], 'more': 0, 'samples': 8, 'first': '000000'}]"
 	[[ $output = *'suffixes=["jpg", "cls"])'* ]]
 	pasted 8
+	# also where one ends with the key that the next one begins with
+	mkdir ones
+	for k in 0 1 2; do
+		tar -C t -cf "ones/$k.tar" 000000.jpg
+	done
+	hpdsl-index -q ones
+	told 0 ones
+	has "sample '000000': jpg" "suffixes 3 jpg"
+	[[ $output != *'jpg jpg'* && $output != *'"jpg", "jpg"'* ]]
+	pasted 3
 }
 
 @test "compressed archives, and a zip, are packed" {
