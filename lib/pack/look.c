@@ -35,8 +35,8 @@ static int differ(const struct rule *a, const struct rule *b,
 	if (a->key.last && b->key.last)
 		return hp_fail(
 			err, HPDSL_EUSAGE,
-			"the inputs differ in their double suffixes; how "
-			"they are grouped has to be said");
+			"the inputs differ in their double suffixes; these "
+			"have to be said");
 	return hp_fail(err, HPDSL_EUSAGE,
 		       "in some inputs %s, in others %s; how they are grouped "
 		       "has to be said",
@@ -78,9 +78,7 @@ static int take_doubles(struct hp_pack *p, struct hpdsl_error *err)
 		if (!other.key.last)
 			continue;
 		if (first.key.last && !hp_key_rule_same(&first.key, &other.key))
-			return hp_fail(err, HPDSL_EUSAGE,
-				       "the inputs differ in their double "
-				       "suffixes; these have to be said");
+			return differ(&first, &other, err);
 		first = other;
 	}
 	p->opt.double_suffix = first.key.doubles;

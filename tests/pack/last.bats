@@ -126,9 +126,9 @@ want=$'a/brain.t1\na/run1.1\na/run1.10\na/run1.2\nb/1305031102.175304\nb/1305031
 	fails 2 "how they are grouped has to be said" \
 		hpdsl-pack -q --prefix-input last tree "$out/x"
 	hpdsl-pack -q --group=last tree "$out/single"
-	fails 2 "the inputs differ in their double suffixes" \
+	fails 2 "the inputs differ in their double suffixes; these have to be said (--group=last --double-suffix=SUFFIX)" \
 		hpdsl-pack -q --prefix-input last "$out/single" "$out/x"
-	fails 2 "the inputs differ in their double suffixes; these have to be said (--double-suffix)" \
+	fails 2 "the inputs differ in their double suffixes; these have to be said (--group=last --double-suffix=SUFFIX)" \
 		hpdsl-pack -q --prefix-input --group=last last "$out/single" "$out/x"
 	# what was one suffix is one, also where --group=last is spelled out
 	hpdsl-pack -q --group=last last "$out/spelled"
