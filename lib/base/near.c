@@ -77,21 +77,36 @@ static bool is_kept(const struct hp_near *near, const char *name, size_t len)
 	return false;
 }
 
+/* Fits, with a NUL behind it: a long one is cut between two letters of UTF-8.
+ * Returns the length. */
+static size_t fit(char own[HP_NEAR_NAME], const char *name, size_t len)
+{
+	size_t n = len;
+
+	if (len >= HP_NEAR_NAME) {
+		n = HP_NEAR_NAME - sizeof "..";
+		while (n && (name[n] & 0xc0) == 0x80)
+			n--;
+	}
+	memcpy(own, name, n);
+	own[n] = '\0';
+	return strlen(n < len ? strcat(own, "..") : own);
+}
+
 void hp_near_add(struct hp_near *near, const char *name, size_t len)
 {
 	char own[HP_NEAR_NAME];
+	size_t at = 0, own_len;
 	unsigned far;
-	size_t at = 0;
 
-	if (len >= sizeof own || (len && memchr(name, '\0', len))) {
+	if (len && memchr(name, '\0', len)) {
 		near->more = true;
 		return;
 	}
-	if (is_kept(near, name, len))
+	own_len = fit(own, name, len);
+	if (is_kept(near, own, own_len))
 		return;
-	memcpy(own, name, len);
-	own[len] = '\0';
-	far = hp_distance(near->want, near->want_len, own, len);
+	far = hp_distance(near->want, near->want_len, name, len);
 	while (at < near->n &&
 	       (near->v[at].far < far ||
 		(near->v[at].far == far && strcmp(near->v[at].name, own) < 0)))
@@ -102,7 +117,7 @@ void hp_near_add(struct hp_near *near, const char *name, size_t len)
 	near->n += near->n < HP_NEAR_NAMES;
 	memmove(&near->v[at + 1], &near->v[at],
 		(near->n - at - 1) * sizeof *near->v);
-	memcpy(near->v[at].name, own, len + 1);
+	memcpy(near->v[at].name, own, own_len + 1);
 	near->v[at].far = far;
 }
 

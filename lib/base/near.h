@@ -19,7 +19,8 @@ unsigned hp_distance(const char *a, size_t a_len, const char *b, size_t b_len);
 
 enum {
 	HP_NEAR_NAMES = 8,
-	HP_NEAR_NAME = 96,  /* bytes of one; longer ones are not kept */
+	HP_NEAR_NAME = 96,  /* bytes of one, with a NUL; of longer ones the
+			       first, and ".." */
 	HP_NEAR_TEXT = 600, /* of all of them, about */
 };
 

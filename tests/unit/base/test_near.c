@@ -80,7 +80,14 @@ static void lists(void **state)
 		"'cat', 'd', 'e', 'f', 'g', 'h', 'i', 'j' and others");
 	memset(long_name, 'x', sizeof long_name);
 	long_name[HP_NEAR_NAME] = '\0';
-	assert_string_equal(list("x", half, 2, buf), "'b' and others");
+	list("x", half, 2, buf);
+	assert_int_equal(strspn(buf + strlen("'b', '"), "x"), HP_NEAR_NAME - 3);
+	assert_string_equal(strrchr(buf, '.') - 1, "..'");
+	/* the only one there is, cut between two letters */
+	memcpy(long_name + HP_NEAR_NAME - 4, "\xc3\xa4", 2);
+	list("x", half, 1, buf);
+	assert_int_equal(strspn(buf + 1, "x"), HP_NEAR_NAME - 4);
+	assert_string_equal(buf + 1 + HP_NEAR_NAME - 4, "..'");
 }
 
 static void many_long_names_fit(void **state)
