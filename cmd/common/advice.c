@@ -87,6 +87,8 @@ static const struct advice {
 	  " (--labels=FILE, or --labels=none)" },
 	{ "index", " .cls of the packer may say them",
 	  " (hpdsl-index -o OUTPUT --labels=cls DIR/chunk-*.tar)" },
+	{ "index", " .cls of the packer in compressed chunks may say them",
+	  " (hpdsl-pack --labels=cls DIR/chunk-*.tar.zst OUTPUT)" },
 	{ "index", " .cls may say them",
 	  " (hpdsl-pack --labels=cls DIR OUTPUT)" },
 	{ "index", "; decompress it", " (zstd -d --rm)" },

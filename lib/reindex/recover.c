@@ -107,10 +107,15 @@ static void lost_before(struct hp_reindex *x)
 }
 
 /* Members that may say the classes again.  A packer's own are not packed again,
- * but are members to who adopts the chunks. */
+ * but are members to whoever adopts the chunks, or packs compressed ones as
+ * archives. */
 static void tell_cls(struct hp_reindex *x)
 {
+	const char *of[2] = { "", "of the packer " };
 	uint64_t n[2] = { 0 };
+
+	if (x->n_chunks && x->chunks[0].made.compressed)
+		of[1] = "of the packer in compressed chunks ";
 
 	for (uint64_t i = 0; i < x->list.n_files; i++) {
 		const struct hp_file *f = &x->list.files[i];
@@ -124,7 +129,7 @@ static void tell_cls(struct hp_reindex *x)
 					"labels are lost, and %" PRIu64
 					" member%s .cls %smay say them",
 					n[made], n[made] == 1 ? "" : "s",
-					made ? "of the packer " : "");
+					of[made]);
 }
 
 int hp_reindex_recover(struct hp_reindex *x, struct hpdsl_error *err)

@@ -545,6 +545,13 @@ target; the two have to be named: --label-columns=NAME,CLASS, or numbers, as 1,2
 	grep 'warning: made: labels are lost, and 4 members .cls of the packer may say them (hpdsl-index -o OUTPUT --labels=cls DIR/chunk-\*.tar)' err
 	hpdsl-index -q -o adopted --labels=cls made/chunk-*.tar
 	[ "$(of adopted)" = "$(head -n 4 <<< "$want")" ]
+	# compressed ones are not adopted, but packed
+	hpdsl-pack -q --zstd --labels=j.csv --label-columns=1,2 --cls j small
+	rm small/index.hpdsl
+	hpdsl-index small 2> err
+	grep 'warning: small: labels are lost, and 4 members .cls of the packer in compressed chunks may say them (hpdsl-pack --labels=cls DIR/chunk-\*.tar.zst OUTPUT)' err
+	hpdsl-pack -q --labels=cls small/chunk-*.tar.zst large
+	[ "$(of large)" = "$(head -n 4 <<< "$want")" ]
 	for i in cls json stream again; do [ "$(of $i)" = "$want" ]; done
 	hpdsl-pack -q --resume --labels=json:label t json
 	fails 3 "--labels is json:n now, was json:label" \
