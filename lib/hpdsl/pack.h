@@ -229,9 +229,9 @@ struct hpdsl_dataset;
  * are of, by whose keys they make samples, in the order of its members: a
  * sample is neighbours of one key, with group none each path; keys may repeat,
  * and a NULL in place of a path parts two samples of one key that are
- * neighbours, which else count as one.  of NULL: no dataset; paths in any order,
- * by the first dot.  Zeros for no paths.  64 bytes a path meanwhile; only memory
- * can fail.
+ * neighbours, which else count as one.  of NULL: no dataset; paths in any
+ * order, by the first dot.  Zeros for no paths.  64 bytes a path meanwhile;
+ * only memory can fail.
  */
 HPDSL_API int hpdsl_group_look(const struct hpdsl_dataset *of,
 			       const char *const *paths, size_t n,

@@ -8,7 +8,6 @@
 #include "reindex/moved.h"
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/mem.h"
 #include "format/lookup.h"
 
