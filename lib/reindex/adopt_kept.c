@@ -91,7 +91,7 @@ static void find_others(const struct keeping *k, const struct hpdsl_chunk *old,
 		a = &old[v[first].number];
 		if (i != first && is_same_tar(a, b->checksum, b->bytes) &&
 		    (a->samples != b->samples || !have_same_classes(k, a, b)))
-			others[first] = (uint32_t)v[i].number;
+			others[first] = b->number;
 	}
 }
 
