@@ -26,7 +26,7 @@ strict()
 	local names
 	"$python" "$SRC/tests/kit/programs.py" "$SRC/man/hpdsl-python.7" . > names
 	mapfile -t names < names
-	[ "${#names[@]}" -ge 3 ]
+	[ "${#names[@]}" = 5 ]
 	strict "${names[@]}"
 }
 
@@ -75,12 +75,16 @@ strict()
 		for made in hpdsl.torch.evaluate(ds, 8, form=as_dict):
 		    assert_type(made, Dict[str, torch.Tensor])
 
+		with hpdsl.torch.evaluate(ds, 8) as passes:
+		    assert_type(passes, hpdsl.torch.Evaluation[Batch])
+
 		hpdsl.torch.Loder(ds)  # wrong
 		hpdsl.Loader(ds, batchsize=3)  # wrong
 		hpdsl.Choice(ds, split=0.9)  # wrong
 		Loader(ds, 8, collate="lists")  # wrong
 		ds[3].jpg  # wrong
 		text: str = ds[3]["jpg"]  # wrong
+		hpdsl.torch.evaluate(ds, 8).epoch  # wrong
 	END
 	run -1 strict known.py
 	diff <(grep -n '# wrong$' known.py | cut -d: -f1) \
