@@ -42,6 +42,15 @@ class Found(unittest.TestCase):
     def test_alone(self):
         self.assertEqual(self.found({}), (0, 1, "alone"))
 
+    def test_half_of_a_launcher(self):
+        for name, other in ("RANK", "WORLD_SIZE"), ("WORLD_SIZE", "RANK"):
+            with self.assertLogs("hpdsl", "WARNING") as told:
+                for _ in range(2):
+                    self.assertEqual(self.found({name: "1"}), (0, 1, "alone"))
+            self.assertEqual([r.getMessage() for r in told.records], [
+                f"{name}=1 in the environment, but no {other}: this process "
+                "reads everything, unless rank= and ranks= are said"])
+
     def test_launchers(self):
         for environ, rank in (
                 ({"RANK": "3", "WORLD_SIZE": "8"}, "RANK"),

@@ -45,8 +45,8 @@ def ranks_of(rank: Optional[int] = None, ranks: Optional[int] = None,
                          "neither")
     if group is not None:
         return _of_group(group)
-    return _of_torch() or _told_once(_of_environment(os.environ)) or Ranks(
-        0, 1, "alone")
+    return _of_torch() or _told_once(_of_environment(os.environ)) or _alone(
+        os.environ)
 
 
 def _of_group(group: Any) -> Ranks:
@@ -105,6 +105,19 @@ def _numbers(environ: Mapping[str, str], rank: str, ranks: str) -> Ranks:
         raise UsageError(f"{rank}={said[0]} and {ranks}={said[1]} in the "
                          "environment: say rank= and ranks=")
     return Ranks(int(said[0]), int(said[1]), rank)
+
+
+def _alone(environ: Mapping[str, str]) -> Ranks:
+    """One of a launcher's two variables makes no rank: that is said, as others
+    may be meant to read their shares."""
+    for names in _LAUNCHERS:
+        here = [name for name in names if name in environ]
+        if len(here) == 1 and here[0] not in _told:
+            _told.add(here[0])
+            _log.warning("%s=%s in the environment, but no %s: this process reads "
+                         "everything, unless rank= and ranks= are said", here[0],
+                         environ[here[0]], names[names[0] in here])
+    return Ranks(0, 1, "alone")
 
 
 def _told_once(found: Optional[Ranks]) -> Optional[Ranks]:
