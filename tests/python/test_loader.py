@@ -138,7 +138,7 @@ class Batches(Packed):
     def test_names_of_others(self):
         for text, given in (
                 ("it is called ranks", {"world_size": 2}),
-                ("it is called memory, in bytes", {"cache_limit": "1G"}),
+                ("no disk is filled by a loader", {"cache_limit": "1G"}),
                 ("hpdsl.torch.Loader has collate, and gets",
                  {"collate_fn": list}),
                 ("hpdsl.torch.Loader has num_workers", {"num_workers": 2}),

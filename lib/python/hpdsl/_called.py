@@ -28,13 +28,12 @@ _OTHERS: Dict[str, Sequence[str]] = {
     "dataset": ("path", "root", "url", "urls", "input_dir", "local", "remote"),
     "decode": ("transform", "transforms", "map_fn", "preprocess", "decoder",
                "operations", "pipelines"),
-    "drop_last": ("drop_remainder",),
+    "drop_last": ("drop_remainder", "partial"),
     "epochs": ("num_epochs", "n_epochs", "max_epochs", "repeat"),
     "folder": ("folders", "subdir", "prefix"),
     "group": ("process_group", "process_group_name"),
     "labels": ("classes", "class_names", "targets"),
-    "memory": ("cache_limit", "cache_size", "max_cache_size", "predownload",
-               "prefetch", "buffer_bytes"),
+    "memory": ("predownload", "prefetch", "buffer_bytes"),
     "num_workers": ("workers", "num_proc", "worker_count", "nworkers",
                     "num_parallel_calls"),
     "ranks": ("world_size", "num_replicas", "num_ranks", "shard_count"),
@@ -64,7 +63,12 @@ _MORE = {
 }
 
 # What nothing is called here.
+_DISK = ("no disk is filled by a loader: hpdsl-stage(1) brings a dataset near, and "
+         "memory= bounds what was read")
 _NOT_HERE = {
+    "cache_limit": _DISK,
+    "cache_size": _DISK,
+    "max_cache_size": _DISK,
     "device": "batch.to(device) is on one",
     "cache_dir": "hpdsl-stage(1) brings a dataset near, whose folder is then "
                  "opened",
