@@ -42,8 +42,12 @@ def png(rows, width, height):
 
 def read_idx(path):
     """Dimensions and bytes of an IDX file of unsigned bytes."""
-    with gzip.open(path) as f:
-        data = f.read()
+    try:
+        with gzip.open(path) as f:
+            data = f.read()
+    except (OSError, EOFError, zlib.error) as e:
+        sys.exit(f"{path}: {getattr(e, 'strerror', None) or e} (Debian's package "
+                 f"dataset-fashion-mnist has it in {SOURCE})")
     if data[:3] != b"\0\0\x08":
         sys.exit(f"{path}: not an IDX file of bytes")
     n = data[3]
