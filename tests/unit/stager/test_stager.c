@@ -854,19 +854,25 @@ static void test_rate(void **state)
 				 .mode = HPDSL_STAGE_REPLICATE,
 				 .rate = plain_bytes };
 	struct hp_pace pace = { .rate = 100 };
+	struct net n;
 	double before;
-	uint64_t bytes;
 
 	(void)state;
 	assert_true(hp_pace_take(&pace, 1000, 50) <= 0);
 	assert_true(hp_pace_take(&pace, 1000, 50) > 0.39);
 	assert_true(hp_pace_take(&pace, 1001, 50) <= 0);
+	net_begin(&n, &plain, &o);
 	clock_still(true);
 	before = hp_now();
-	stage(&plain, &o, &bytes);
-	clock_still(false);
+	net_start(&n, &o);
+	net_run(&n, 0, false);
 	/* A second, but for the burst and what is read last. */
 	assert_true(hp_now() - before > 0.5);
+	/* Threads end in real time: the patience with them is not played. */
+	clock_still(false);
+	no_failures(&n);
+	net_end(&n);
+	net_check(&n);
 	clean(&plain);
 }
 
