@@ -32,7 +32,8 @@ from torch.utils.data._utils.pin_memory import pin_memory
 import hpdsl
 import hpdsl.torch
 from common import rounds, until_true
-from hpdsl import _contents, _orphan, _parcel, _session, _torch_batch
+from hpdsl import (_boxes, _contents, _orphan, _parcel, _session,
+                   _torch_batch)
 from hpdsl.torch import (Contents, Loader, MapLoader, Sampler, Samples,
                          evaluate)
 from test_public import all_unsaid
@@ -1106,10 +1107,34 @@ def views(ds):
             (({"a": [b"a", "b"]}, [1, None], (2.0, [True])), _parcel._batch),
             ([b"a", torch.zeros(256)], _parcel._unpacked),
             ([torch.eye(3).to_sparse()], _parcel._unpacked)):
-        parcel = _parcel._Parcel(tensors, [], [], [], 0, 0)
+        parcel = _parcel.Parcel(tensors, [], [], [], 0, 0)
         assert parcel.__reduce__()[0] is way
-    parcel = _parcel._Parcel([b"a"], (torch.zeros(1),), [], [], 0, 0)
+    parcel = _parcel.Parcel([b"a"], (torch.zeros(1),), [], [], 0, 0)
     assert parcel.__reduce__()[0] is _parcel._unpacked
+
+
+def in_boxes(ds):
+    """What is long of bytes that workers make goes by a box, in whatever it is,
+    and arrives as it was; where the box is full, it goes through the pipe."""
+    boxes, large = _boxes.Boxes(2), b"x" * 5000
+    made = {"a": [large, b"y" * 1024, b"z"], "b": ((large, 1), [None, "c"])}
+    parcel = _parcel.Parcel(made, [7], [1], [True], 3, 4, [False])
+    parcel.box = boxes, 5
+    batch = pickle.loads(pickle.dumps(parcel))
+    assert batch.data == made and batch.labels.tolist() == [7]
+    assert len(pickle.dumps(parcel)) < 1000
+    assert parcel.__reduce__()[0] is _parcel._batch
+    assert pickle.loads(pickle.dumps(parcel)).data == made
+    boxes.close()
+    with Loader(ds, order=ORDER, num_workers=2, collate="list",
+                decode=lambda view: (bytes(view) * 3000, len(view))) as loader:
+        for batch in loader:
+            for n, content, size in zip(batch.numbers.tolist(), *batch.data):
+                assert content == bytes(ds[n].data) * 3000
+                assert size == len(ds[n].data)
+    assert not any("hpdsl-boxes" in os.readlink(f"/proc/self/fd/{fd}")
+                   for fd in os.listdir("/proc/self/fd")
+                   if os.path.islink(f"/proc/self/fd/{fd}"))
 
 
 def wrong(ds):

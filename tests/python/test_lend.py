@@ -13,6 +13,7 @@ import unittest
 
 from hpdsl import _lend
 from common import forked, in_shm, until_true
+from hpdsl._boxes import Boxes, taken
 from hpdsl._lend import Board, File, Lent, Stopped, read_turn
 
 BASE = 1 << 40
@@ -80,6 +81,27 @@ class Turns(unittest.TestCase):
         threading.Timer(0.05, board.stop).start()
         with self.assertRaises(Stopped):
             board.wait(0, never)
+
+    def test_a_box_is_filled_and_emptied(self):
+        boxes, many = Boxes(2), [b"%d" % k * 5 for k in range(2000)]
+        for turn, contents in ((0, [b"abc", b"", b"d"]), (1, many), (2, many)):
+            self.assertTrue(boxes.put(turn, contents))
+            # The one of the turn that is two later.
+            self.assertFalse(boxes.put(turn + 2, [b"x"]))
+            self.assertEqual(taken(boxes.number, turn, [*map(len, contents)]),
+                             contents)
+        boxes.close()
+
+    def test_what_has_no_room_goes_another_way(self):
+        boxes = Boxes(1)
+
+        def limited():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20,) * 2)
+            return boxes.put(0, [b"x" * 100])
+
+        self.assertFalse(forked(limited))
+        self.assertFalse(boxes.put(0, [b"x" * (1 << 20)] * 4097))
+        self.assertTrue(boxes.put(0, [b"x"]))
 
     def test_only_to_be_read(self):
         lent = memory(b"abc")

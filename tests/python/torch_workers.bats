@@ -33,7 +33,7 @@ setup()
 }
 
 @test "how what a worker makes of a batch is sent" {
-	torch_cases "$ds" views
+	torch_cases "$ds" views in_boxes
 }
 
 @test "arguments that make no sense" {

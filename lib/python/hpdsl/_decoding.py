@@ -12,10 +12,11 @@ import torch
 import torch.utils.data as data
 from torch._utils import ExceptionWrapper
 
+from ._boxes import Boxes
 from ._errors import UsageError, annotate
 from ._lend import Board, Lent, read_turn
 from ._orphan import watch_trainer
-from ._parcel import Decoder, sample_of
+from ._parcel import Decoder, Parcel, sample_of
 from ._torch_batch import mapped
 
 
@@ -88,15 +89,20 @@ class There(data.Dataset):
     """In workers: what they have of the trainer's memory is theirs only until
     they have made a batch of it."""
 
-    def __init__(self, board: Board, lent: Lent, decoder: Decoder) -> None:
-        self._board, self._lent, self._decoder = board, lent, decoder
+    def __init__(self, board: Board, lent: Lent, boxes: Boxes,
+                 decoder: Decoder) -> None:
+        self._board, self._lent, self._boxes = board, lent, boxes
+        self._decoder = decoder
 
     def __getitem__(self, number: int) -> Any:
         watch_trainer()
         parent = os.getppid()
         telling = self._board.wait(number, lambda: os.getppid() != parent)
         try:
-            return self._made(telling)
+            made = self._made(telling)
+            if isinstance(made, Parcel):
+                made.box = self._boxes, number
+            return made
         except Exception as e:
             sample = sample_of(e)
             return Failed(ExceptionWrapper(

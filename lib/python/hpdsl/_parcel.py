@@ -13,18 +13,21 @@ from typing import (Any, Callable, Iterable, List, NoReturn, Optional,
 import torch
 import torch.utils.data as data
 
+from ._boxes import Boxes, taken
 from ._contents import Contents
 from ._dataset import Dataset
 from ._errors import UsageError
 from ._job import Dealt
 from ._sample import without_dot
-from ._torch_batch import Batch
+from ._torch_batch import Batch, mapped
 
 # Of each sample a number, or whether something is so.
 Column = Union["array[int]", List[int], List[bool]]
 
 # From here on torch's shared memory is faster than a pipe.
 _LARGE = 1 << 20
+# From here on bytes go into a box: what is less fits into the pipe at once.
+_BOXED = 1 << 10
 
 # Of each sample those of its members that are wanted, or, where nothing is made of
 # them, one view.
@@ -149,7 +152,7 @@ def listed(made: List[Any]) -> Any:
 def finished(*of: Any) -> Any:
     """A Batch; in a worker what is one when it arrives."""
     here = data.get_worker_info() is None
-    return _batch(*of) if here else _Parcel(*of)
+    return _batch(*of) if here else Parcel(*of)
 
 
 def _batch(made: Any, labels: Any, numbers: Column, mask: Column,
@@ -179,12 +182,14 @@ def _tensor(column: Column, kind: torch.dtype) -> torch.Tensor:
     return made if made.dtype is kind else made.to(kind)
 
 
-class _Parcel:
+class Parcel:
     """A batch on its way out of a worker, and a batch again when it arrives.
     Large tensors go torch's way.  So does what torch has nothing to do with: it is
-    pickled once.  All else goes as plain bytes: that is faster than torch's way,
-    by a file in /dev/shm and a socket for each tensor; and a worker that is
-    killed leaves no socket behind."""
+    pickled once, and its bytes go by its turn's box.  All else goes as plain
+    bytes: that is faster than torch's way, by a file in /dev/shm and a socket for
+    each tensor; and a worker that is killed leaves no socket behind."""
+
+    box: Optional[Tuple[Boxes, int]] = None
 
     def __init__(self, made: Any, *others: Any) -> None:
         self.made, self.others = made, others
@@ -198,14 +203,42 @@ class _Parcel:
             "to work on it in a worker")
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        if _is_plain((self.made, self.others[0])) or (
-                _size(self.made) >= _LARGE):
+        if _is_plain((self.made, self.others[0])):
+            return self._boxed() or (_batch, (self.made, *self.others))
+        if _size(self.made) >= _LARGE:
             return _batch, (self.made, *self.others)
         return _unpacked, (pickle.dumps((self.made, *self.others), 5),)
+
+    def _boxed(self) -> Optional[Tuple[Any, ...]]:
+        """With its bytes in a box; None: it has none, or there is no room."""
+        if self.box is None:
+            return None
+        contents: List[bytes] = []
+
+        def beside(of: Any) -> Any:
+            if type(of) is not bytes or len(of) < _BOXED:
+                return of
+            contents.append(of)
+            return pickle.PickleBuffer(of)
+
+        rest = pickle.dumps(mapped(self.made, beside), 5,
+                            buffer_callback=lambda _: None)
+        boxes, turn = self.box
+        if not contents or not boxes.put(turn, contents):
+            return None
+        sizes = array("Q", map(len, contents))
+        return _unboxed, (boxes.number, turn, sizes, rest, self.others)
 
 
 def _unpacked(parcel: bytes) -> Batch:
     return _batch(*pickle.loads(parcel))
+
+
+def _unboxed(number: int, turn: int, sizes: array[int], rest: bytes,
+             others: Tuple[Any, ...]) -> Batch:
+    # Of bytes that are beside a pickle it makes no copy.
+    made = pickle.loads(rest, buffers=taken(number, turn, sizes))
+    return _batch(made, *others)
 
 
 _PLAIN = {array, bool, bytes, float, int, str, type(None)}

@@ -14,6 +14,7 @@ import torch
 import torch.utils.data as data
 
 from ._batch import Batch
+from ._boxes import Boxes
 from ._called import no_argument
 from ._decoding import Asked, Here, There
 from ._lend import Board, File, Lent
@@ -41,6 +42,7 @@ class Session:
         self._left = 0
         workers = options["num_workers"]
         self.pump: Optional[Pump] = None
+        self._boxes: Optional[Boxes] = None
         self.reader = reader
         if workers:
             ahead = options.get("prefetch_factor") or 2
@@ -52,8 +54,9 @@ class Session:
                 self._play(measured, CountingPump(
                     reader, board, workers + 2, workers), workers * ahead)
             assert mapping is not None and self.pump is not None
+            self._boxes = Boxes(workers * ahead)
             dataset: data.Dataset = There(board, Lent(
-                File(mapping.fd), mapping.size), decoder)
+                File(mapping.fd), mapping.size), self._boxes, decoder)
             self.asked = Asked(self.pump.ask)
         else:
             dataset = self.here = Here(reader, _converter(decoder, suffixes))
@@ -143,6 +146,8 @@ class Session:
         if self.pump is not None:
             self.pump.close()
             self.pump.board.close()
+        if self._boxes is not None:
+            self._boxes.close()
         self.reader.close()
 
 
