@@ -192,8 +192,10 @@ def message(done, name):
 
 
 def pack(name, *options):
+    """Others unpack what is litter to us, too."""
     shutil.rmtree("p", ignore_errors=True)
-    return run("hpdsl-pack", "-q", "--group=none", *options, name, "p")
+    return run("hpdsl-pack", "-q", "--group=none", "--keep-litter",
+               *options, name, "p")
 
 
 def adopted(name, ours):
