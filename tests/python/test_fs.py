@@ -17,6 +17,7 @@ from unittest import mock
 import fsspec
 import hpdsl
 from fsspec.implementations.local import LocalFileSystem
+from hpdsl import _fs_opened
 from hpdsl import fs as hpdsl_fs
 from hpdsl._abi import lib
 
@@ -367,7 +368,7 @@ class Index(Packed):
     def setUp(self):
         super().setUp()
         # What other tests have opened.
-        hpdsl_fs._everywhere.clear()
+        _fs_opened.everywhere.clear()
         self.fs = fsspec.filesystem("hpdsl", skip_instance_cache=True)
 
     def counting(self, of, name):
@@ -376,7 +377,7 @@ class Index(Packed):
         return counted.start()
 
     def test_folders_only_when_they_are_asked_for(self):
-        made = self.counting(hpdsl_fs, "Snapshot")
+        made = self.counting(_fs_opened, "Snapshot")
         fs, path = self.fs, self.packed + "/class0/00000.bin"
         self.assertTrue(fs.exists(path) and fs.isfile(path))
         self.assertFalse(fs.isfile(path + "x") or fs.isdir(path))
@@ -419,7 +420,7 @@ class Index(Packed):
         self.assertEqual(read.call_count, 3)
 
     def test_shared_by_file_systems(self):
-        opened = self.counting(hpdsl_fs, "Dataset")
+        opened = self.counting(_fs_opened, "Dataset")
         path = self.packed + "/class0/00000.bin"
         kept = [self.fs] + [fsspec.filesystem(
             "hpdsl", skip_instance_cache=True) for _ in range(3)]
@@ -595,7 +596,7 @@ class Broken(Packed):
     def test_names_that_cannot_be_kept(self):
         self.fs.invalidate_cache()
         failed = hpdsl.NotFoundError("no TMPDIR", -errno.ENOENT)
-        with mock.patch.object(hpdsl_fs, "Snapshot", side_effect=failed):
+        with mock.patch.object(_fs_opened, "Snapshot", side_effect=failed):
             with self.assertRaisesRegex(hpdsl.Error, "no TMPDIR"):
                 self.fs.exists(self.names[0] + "x")
 
@@ -638,7 +639,7 @@ class Broken(Packed):
         self.assertTrue(self.fs.exists(path))
         refused = hpdsl.SystemFailure("not yours", -errno.EPERM)
         self.fs.invalidate_cache()
-        with mock.patch.object(hpdsl_fs, "Dataset", side_effect=refused):
+        with mock.patch.object(_fs_opened, "Dataset", side_effect=refused):
             for ask in self.fs.info, self.fs.exists, self.fs.isfile:
                 with self.assertRaises(hpdsl.SystemFailure):
                     ask(path)
@@ -703,7 +704,7 @@ class Forms(Like):
         path, none = tars + "/a/2.csv", tars + "/a/none"
         with open(self.top + "/tree/a/2.csv", "rb") as f:
             content = f.read()
-        with mock.patch.object(hpdsl_fs, "Snapshot",
+        with mock.patch.object(_fs_opened, "Snapshot",
                                wraps=hpdsl.Snapshot) as made:
             self.assertEqual(fs.cat([path, none], on_error="omit"),
                              {path: content})

@@ -365,6 +365,10 @@ class Plain(Packed):
         for ask, path, kind, text in (
                 (snap.stat, "x", hpdsl.NotFoundError, "'x': no such entry"),
                 (snap.lstat, "x\udcff", FileNotFoundError, "no such entry"),
+                (snap.getsize, "/class1/./00001.bni", hpdsl.NotFoundError,
+                 "no such entry; in 'class1' there is '00001.bin'"),
+                (snap.listdir, "clas1", hpdsl.NotFoundError,
+                 "no such entry; there is 'class0', 'class1'"),
                 (snap.listdir, "class1/00001.bin", hpdsl.NotFolderError,
                  "'class1/00001.bin': a part of it is no folder"),
                 (snap.scandir, "class1/00001.bin", NotADirectoryError,

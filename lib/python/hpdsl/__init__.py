@@ -26,6 +26,7 @@ from ._abi import VERSION as __version__
 from ._batch import NO_LABEL, Batch
 from ._choice import Choice
 from ._dataset import Dataset
+from ._entries import Entry, Status, Totals
 from ._errors import (ChangedError, CorruptError, DiffersError, Error,
                       NoMemoryError, NotFolderError, NotFoundError, NotOursError,
                       RangeError, StoppedError, SystemFailure, TooNewError,
@@ -34,7 +35,7 @@ from ._loader import Loader
 from ._order import Cost, Epoch, Order, Place
 from ._running import Damage
 from ._sample import Counts, Member, Sample, Sources
-from ._snapshot import Entry, Snapshot, Status, Totals
+from ._snapshot import Snapshot
 
 __all__ = [
     "Batch", "ChangedError", "Choice", "CorruptError", "Cost", "Counts",

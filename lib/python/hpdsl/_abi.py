@@ -28,6 +28,7 @@ KIND_STAGE = 2
 SNAPSHOT_COPY = 1
 NO_ENTRY = (1 << 64) - 1
 PATH_MAX = 4095
+SNAPSHOT_NEAR = 1024
 BATCH_SIZE = 64
 LOADER_MEMORY = 1 << 30
 LOADER_MEMORY_LEAST = 16 << 20
@@ -386,6 +387,7 @@ FUNCTIONS = {
     "snapshot_lookup": (c_int, _P, c_char_p, c_size_t, _P, _P),
     "snapshot_lookup_list": (c_int64, _P, c_char_p, c_size_t, c_size_t, _P,
                              _P),
+    "snapshot_near": (c_char_p, _P, c_char_p, c_size_t, _P),
     "snapshot_child": (c_int, _P, c_uint64, c_char_p, c_size_t, _P, _P),
     "snapshot_names": (c_int64, _P, c_uint64, _P, _P, _P),
     "snapshot_path": (c_int, _P, c_uint64, _P, _P, _P),

@@ -23,7 +23,9 @@ class SnapshotHandle:
 
     address: Optional[int] = None
 
-    def __init__(self, function: Callable[..., int], *source: Any) -> None:
+    def __init__(self, path: str, function: Callable[..., int], *source: Any
+                 ) -> None:
+        self.path = path  # for messages
         ret = ctypes.c_void_p()
         checked(function, *source, None, ctypes.byref(ret))
         self.address = ret.value

@@ -4,156 +4,21 @@
 from __future__ import annotations
 
 import ctypes
-import errno
 import os
 import stat as _stat
 from array import array
 from itertools import compress
-from typing import (Any, Callable, Dict, Iterable, Iterator, List, NamedTuple,
-                    Optional, Sequence, Tuple, Union)
+from typing import (Any, Callable, Dict, Iterable, Iterator, List, Optional,
+                    Sequence, Tuple, Union)
 
 from . import _abi
 from ._abi import lib
 from ._dataset import Dataset
-from ._errors import (DiffersError, NotFolderError, NotFoundError,
-                      SystemFailure, UsageError, checked, fail)
-from ._names import (FOLDER, IS_FOLDER, IS_OTHER, LINK, REGULAR, Names,
-                     SnapshotHandle)
+from ._entries import Entry, Scan, Status, Totals
+from ._errors import DiffersError, UsageError, checked
+from ._lookup import find, folder_of, follow, path_of, sizes_of, target, wanted
+from ._names import FOLDER, IS_FOLDER, IS_OTHER, LINK, Names, SnapshotHandle
 from ._sample import Path, raw, text
-
-LINKS_MOST = 40  # symbolic links on the way to an entry, as Linux has it
-TOGETHER = 8192  # paths: their bytes stay in the cache
-
-
-class Status:
-    """What stat() and lstat() return: of os.stat_result the fields that a
-    snapshot has.
-
-    st_mode      type and permission bits
-    st_size      bytes; of a symbolic link, of its target
-    st_mtime_ns  nanoseconds since 1970
-    st_mtime     the same in seconds
-    st_ino       number of the entry in the snapshot
-
-    Of a dataset's folders nothing but the names is known: their mode is 040755,
-    size and mtime 0.
-    """
-
-    __slots__ = ("st_mode", "st_ino", "st_size", "st_mtime", "st_mtime_ns")
-
-    def __init__(self, e: _abi.Entry) -> None:
-        self.st_mode = e.mode
-        self.st_ino = e.number
-        self.st_size = e.size
-        self.st_mtime = e.mtime + 1e-9 * e.mtime_nsec
-        self.st_mtime_ns = e.mtime * 10**9 + e.mtime_nsec
-
-    def _all(self) -> Tuple[Any, ...]:
-        return tuple(getattr(self, name) for name in self.__slots__)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Status) and self._all() == other._all()
-
-    def __hash__(self) -> int:
-        return hash(self._all())
-
-    def __repr__(self) -> str:
-        return (f"<hpdsl.Status st_mode={self.st_mode:#o}, "
-                f"st_ino={self.st_ino}, st_size={self.st_size}, "
-                f"st_mtime_ns={self.st_mtime_ns}>")
-
-
-class Totals(NamedTuple):
-    """What a snapshot has.  folders: with the top; others: devices, FIFOs and
-    sockets; bytes: of the contents of regular files."""
-
-    files: int
-    folders: int
-    symlinks: int
-    others: int
-    bytes: int
-
-
-class Entry:
-    """What scandir() gives, an os.DirEntry in all but where it comes from.
-
-    name   in its folder
-    path   os.path.join(what scandir() was given, name)
-    """
-
-    __slots__ = ("name", "path", "_snapshot", "_type", "_number", "_folder")
-
-    def __init__(self, snapshot: "Snapshot", path: str, name: str, type: int,
-                 number: int, folder: int) -> None:
-        self.name = name
-        self.path = path
-        self._snapshot = snapshot
-        self._type = type
-        self._number = number
-        self._folder = folder
-
-    def is_dir(self, *, follow_symlinks: bool = True) -> bool:
-        """Whether it is a folder, or a link to one."""
-        return self._is(FOLDER, follow_symlinks)
-
-    def is_file(self, *, follow_symlinks: bool = True) -> bool:
-        """Whether it is a regular file, or a link to one."""
-        return self._is(REGULAR, follow_symlinks)
-
-    def is_symlink(self) -> bool:
-        """Whether it is a symbolic link."""
-        return self._type == LINK
-
-    def _is(self, type: int, follow: bool) -> bool:
-        if not (follow and self._type == LINK):
-            return self._type == type
-        try:
-            return self._at_end().mode >> 12 == type
-        except FileNotFoundError:
-            return False
-
-    def _at_end(self) -> _abi.Entry:
-        return self._snapshot._follow(self._snapshot.handle(), self._folder,
-                                      raw(self.name), True)
-
-    def stat(self, *, follow_symlinks: bool = True) -> Status:
-        """Size in bytes, mode and time, of what a link leads to or of itself."""
-        if follow_symlinks and self._type == LINK:
-            return Status(self._at_end())
-        e = _abi.Entry()
-        handle = self._snapshot.handle()
-        checked(lib.snapshot_stat, handle.address, self._number,
-                ctypes.byref(e))
-        return Status(e)
-
-    def inode(self) -> int:
-        """The entry's number in the snapshot."""
-        return self._number
-
-    def __fspath__(self) -> str:
-        return self.path
-
-    def __repr__(self) -> str:
-        return f"<hpdsl.Entry {self.name!r}>"
-
-
-class Scan(Iterator[Entry]):
-    """The iterator that scandir() returns; usable with `with`."""
-
-    def __init__(self, entries: Iterator[Entry]) -> None:
-        self._entries = entries
-
-    def __next__(self) -> Entry:
-        return next(self._entries)
-
-    def close(self) -> None:
-        self._entries = iter(())
-
-    def __enter__(self) -> "Scan":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 class Snapshot:
@@ -215,13 +80,14 @@ class Snapshot:
                 raise UsageError("a snapshot without a name")
             self.path = os.path.abspath(text(raw(source)))
             self._handle = SnapshotHandle(
-                lib.snapshot_open, raw(self.path),
+                self.path, lib.snapshot_open, raw(self.path),
                 _abi.SNAPSHOT_COPY if copy else 0)
         self._tell(self.handle().info)
 
     def _of_dataset(self, ds: Dataset) -> None:
         self._dataset, self.path = ds, ds.path
-        self._handle = SnapshotHandle(lib.snapshot_of, ds.handle().address)
+        self._handle = SnapshotHandle(self.path, lib.snapshot_of,
+                                      ds.handle().address)
         if ds._pack is None:  # what pickling it would read the index for
             ds._pack = bytes(self._handle.info.pack).hex()
 
@@ -244,7 +110,7 @@ class Snapshot:
 
     def _make_again(self) -> SnapshotHandle:
         assert self._dataset is not None
-        handle = SnapshotHandle(lib.snapshot_of,
+        handle = SnapshotHandle(self.path, lib.snapshot_of,
                                 self._dataset.handle().address)
         if bytes(handle.info.digest).hex() != self.digest:
             raise DiffersError(f"{self.path}: other files than those of the "
@@ -279,7 +145,7 @@ class Snapshot:
     def stat(self, path: Path, *, follow_symlinks: bool = True) -> Status:
         """Mode, size and mtime; of what a symbolic link leads to, unless
         follow_symlinks is False."""
-        return Status(self._find(self.handle(), path, follow_symlinks))
+        return Status(wanted(self.handle(), path, follow_symlinks))
 
     def lstat(self, path: Path) -> Status:
         """The same, of a symbolic link itself."""
@@ -289,7 +155,7 @@ class Snapshot:
         """The target of a symbolic link; of anything else it is a
         SystemFailure, EINVAL."""
         handle = self.handle()
-        return text(self._target(handle, self._find(handle, path, False)))
+        return text(target(handle, wanted(handle, path, False)))
 
     def exists(self, path: Path) -> bool:
         """False for a link that leads nowhere; so do isfile and isdir."""
@@ -314,93 +180,24 @@ class Snapshot:
     def __contains__(self, path: Path) -> bool:
         return self._mode(path, False) is not None
 
-    def _mode(self, path: Path, follow: bool) -> Optional[int]:
+    def _mode(self, path: Path, through: bool) -> Optional[int]:
         try:
-            return self._find(self.handle(), path, follow).mode
+            return find(self.handle(), path, through).mode
         except OSError:
             return None
 
-    def _find(self, handle: SnapshotHandle, path: Path, follow: bool
-              ) -> _abi.Entry:
-        """By the path as it is, which is what nearly all are, or step by
-        step."""
-        e, failure, name = _abi.Entry(), _abi.Failure(), raw(path)
-        code = lib.snapshot_lookup(handle.address, name, len(name),
-                                   ctypes.byref(e), ctypes.byref(failure))
-        if code < 0 and code != -errno.ENOENT:
-            fail(failure)
-        if code == 0 and not (follow and _stat.S_ISLNK(e.mode)):
-            return e
-        return self._follow(handle, 0, name, follow)
-
-    def _follow(self, handle: SnapshotHandle, folder: int, path: bytes,
-                follow: bool) -> _abi.Entry:
-        """From a folder on, as path_resolution(7) has it."""
-        e, failure, links = _abi.Entry(), _abi.Failure(), 0
-        checked(lib.snapshot_stat, handle.address, folder, ctypes.byref(e))
-        todo = path.split(b"/")[::-1]
-        while todo:
-            name = todo.pop()
-            if not _stat.S_ISDIR(e.mode):
-                raise self._no(NotFolderError, errno.ENOTDIR, path)
-            if name in (b"", b"."):
-                continue
-            if name == b"..":
-                if e.number == 0:
-                    raise self._no(NotFoundError, errno.ENOENT, path)
-                checked(lib.snapshot_stat, handle.address, e.parent,
-                        ctypes.byref(e))
-                continue
-            above = e.number
-            code = lib.snapshot_child(handle.address, above, name, len(name),
-                                      ctypes.byref(e), ctypes.byref(failure))
-            if code == -errno.ENOENT:
-                raise self._no(NotFoundError, errno.ENOENT, path)
-            if code < 0:
-                fail(failure)
-            if _stat.S_ISLNK(e.mode) and (todo or follow):
-                links += 1
-                target = self._target(handle, e)
-                if links > LINKS_MOST:
-                    raise self._no(SystemFailure, errno.ELOOP, path)
-                if target[:1] in (b"/", b""):
-                    raise self._no(NotFoundError, errno.ENOENT, path)
-                todo += target.split(b"/")[::-1]
-                checked(lib.snapshot_stat, handle.address, above,
-                        ctypes.byref(e))
-        return e
-
-    def _no(self, kind: type, code: int, path: bytes) -> SystemFailure:
-        what = {errno.ENOTDIR: "a part of it is no folder",
-                errno.ELOOP: "too many symbolic links",
-                errno.ENOENT: "no such entry"}[code]
-        return kind(f"{self.path}: '{text(path)}': {what}", -code)
-
-    @staticmethod
-    def _target(handle: SnapshotHandle, e: _abi.Entry) -> bytes:
-        ret = ctypes.c_void_p()
-        checked(lib.snapshot_target, handle.address, ctypes.byref(e),
-                ctypes.byref(ret))
-        return ctypes.string_at(ret, e.size)
-
     # ---- Folders
-
-    def _folder(self, handle: SnapshotHandle, path: Path) -> int:
-        e = self._find(handle, path, True)
-        if not _stat.S_ISDIR(e.mode):
-            raise self._no(NotFolderError, errno.ENOTDIR, raw(path))
-        return e.number
 
     def listdir(self, path: Path = "") -> List[str]:
         """Names of what a folder holds, in the order of their bytes."""
         handle = self.handle()
-        return Names().of(handle, self._folder(handle, path))[0]
+        return Names().of(handle, folder_of(handle, path))[0]
 
     def scandir(self, path: Path = "") -> Scan:
         """The same as entries, with what os.DirEntry has: name, path,
         is_dir(), is_file(), is_symlink(), stat(), inode()."""
         handle = self.handle()
-        folder = self._folder(handle, path)
+        folder = folder_of(handle, path)
         names, types, first = Names().of(handle, folder)
         top = _with_slash(text(raw(path)))
         return Scan(Entry(self, top + name, name, type, number, folder)
@@ -427,7 +224,7 @@ class Snapshot:
             handle = self.handle()
             if number is None:
                 try:
-                    number = self._folder(handle, root)
+                    number = folder_of(handle, root)
                 except OSError as e:
                     if onerror is not None:
                         onerror(e)
@@ -483,7 +280,7 @@ class Snapshot:
     def _leads_to_folder(self, handle: SnapshotHandle, folder: int, name: str
                          ) -> bool:
         try:
-            e = self._follow(handle, folder, raw(name), True)
+            e = follow(handle, folder, raw(name), True)
         except OSError:
             return False
         return _stat.S_ISDIR(e.mode)
@@ -505,7 +302,7 @@ class Snapshot:
         below top, in its order; with suffixes, such as (".jpg", ".png"), of
         those whose names end with one of them."""
         handle = self.handle()
-        root = self._path(handle, self._folder(handle, top))
+        root = path_of(handle, folder_of(handle, top))
         if suffixes is not None and not isinstance(suffixes, str):
             suffixes = tuple(suffixes)
         return self._files(root, suffixes)
@@ -516,13 +313,6 @@ class Snapshot:
             if suffixes is not None:
                 files = [name for name in files if name.endswith(suffixes)]
             yield from map(_with_slash(root).__add__, files)
-
-    @staticmethod
-    def _path(handle: SnapshotHandle, number: int) -> str:
-        buf = ctypes.create_string_buffer(_abi.PATH_MAX + 1)
-        checked(lib.snapshot_path, handle.address, number, buf,
-                ctypes.byref(ctypes.c_size_t()))
-        return text(buf.value)
 
     def __iter__(self) -> Iterator[str]:
         for root, dirs, files in self.walk():
@@ -544,7 +334,7 @@ class Snapshot:
         os.path.splitext has it ("" for none), the most frequent first."""
         handle, ret = self.handle(), ctypes.c_void_p()
         n = checked(lib.snapshot_extensions, handle.address,
-                    self._folder(handle, top), ctypes.byref(ret))
+                    folder_of(handle, top), ctypes.byref(ret))
         try:
             return {text(ctypes.string_at(e.name, e.len)): e.files for e in
                     (_abi.Extension * n).from_address(ret.value or 0)}
@@ -558,64 +348,7 @@ class Snapshot:
         handle = self.handle()
         if not isinstance(paths, list):
             paths = list(paths)
-        sizes = array("q")
-        few = _Few(min(len(paths), TOGETHER))
-        for i in range(0, len(paths), TOGETHER):
-            some = paths[i:i + TOGETHER]
-            if few.look_up(handle, some) < len(some) or handle.info.symlinks:
-                self._look_closer(handle, some, few)
-            sizes.frombytes(few.bytes[:8 * len(some)])
-        return sizes
-
-    def _look_closer(self, handle: SnapshotHandle, paths: List[Path],
-                     few: "_Few") -> None:
-        """At links, and at what is not there by that path."""
-        links = handle.info.symlinks
-        for i, path in enumerate(paths):
-            if few.sizes[i] < 0:
-                if not links and _plain(raw(path)):
-                    continue
-            elif not _stat.S_ISLNK(few.modes[i]):
-                continue
-            try:
-                few.sizes[i] = self._follow(handle, 0, raw(path), True).size
-            except OSError:
-                few.sizes[i] = -1
-
-
-class _Few:
-    """Sizes and modes of paths that are looked up together."""
-
-    def __init__(self, most: int) -> None:
-        self.sizes = array("q", bytes(8 * most))
-        self.modes = array("I", bytes(4 * most))
-        self.bytes = memoryview(self.sizes).cast("B")
-        self._into = _abi.Found(None, self.sizes.buffer_info()[0],
-                                self.modes.buffer_info()[0])
-        self._failure = _abi.Failure()
-        self._places = (ctypes.addressof(self._into),
-                        ctypes.addressof(self._failure))
-
-    def look_up(self, handle: SnapshotHandle, paths: List[Any]) -> int:
-        try:
-            joined = "\0".join(paths).encode("utf-8", "surrogateescape")
-        except TypeError:
-            joined = b"\0".join(map(raw, paths))
-        # The NUL behind the last one is that of every bytes object.
-        n = lib.snapshot_lookup_list(handle.address, joined, len(joined) + 1,
-                                     len(paths), *self._places)
-        if n < 0:
-            for path in paths:
-                if b"\0" in raw(path):
-                    raise UsageError(f"a path with a NUL: {path!r}")
-            fail(self._failure)
-        return n
-
-
-def _plain(path: bytes) -> bool:
-    """Has it the one form in which it is found by its hash?"""
-    path = b"/" + path + b"/"
-    return not (b"//" in path or b"/./" in path or b"/../" in path)
+        return sizes_of(handle, paths)
 
 
 def _with_slash(path: str) -> str:

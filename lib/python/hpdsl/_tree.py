@@ -18,9 +18,11 @@ from ._abi import lib
 from ._errors import (ChangedError, NotFolderError, NotFoundError,
                       SystemFailure, UsageError, checked)
 from ._listing import Files, Listing, Run, Valid, sieve
+from ._lookup import folder_of, follow, path_of
 from ._names import FOLDER, IS_FOLDER, IS_OTHER, LINK, Names
 from ._sample import Path, raw, text
-from ._snapshot import Snapshot, Status
+from ._entries import Status
+from ._snapshot import Snapshot
 
 # A number is that of an entry.  Where the way to it leads through a link to a
 # folder, and so is not the entry's own path, the bits above say by which.
@@ -98,7 +100,7 @@ class Entries(Files):
     def path(self, number: int) -> str:
         way, entry = number >> _BITS, number & _ENTRY
         if not way:
-            return self.snapshot._path(self.snapshot.handle(), entry)
+            return path_of(self.snapshot.handle(), entry)
         return next(self.paths(array("Q", [number])))
 
     def paths(self, numbers: array[int]) -> Iterator[str]:
@@ -140,7 +142,7 @@ class _Near:
             return
         self._folder = way, folder
         path = (self._ways[way - 1] if way else
-                self._snapshot._path(self._handle, folder))
+                path_of(self._handle, folder))
         self.prefix = f"{path}/" if path else ""
         self._first = self._reader.some(self._handle, folder, 0, 1)[1]
 
@@ -184,10 +186,10 @@ class _Walk:
                  valid: Valid) -> None:
         self._snapshot, self._handle = snapshot, snapshot.handle()
         try:
-            self._top = snapshot._folder(self._handle, inside)
+            self._top = folder_of(self._handle, inside)
         except NotFolderError as e:
             raise NotFoundError(str(e), e.code) from e
-        self.top = snapshot._path(self._handle, self._top)
+        self.top = path_of(self._handle, self._top)
         self.numbers, self.ways = array("Q"), []  # type: array[int], List[str]
         self._before = os.path.join(root, "")
         self._reader = Names()
@@ -258,8 +260,7 @@ class _Walk:
             if type != LINK:
                 continue
             try:
-                e = self._snapshot._follow(self._handle, 0,
-                                           raw(prefix + name), True)
+                e = follow(self._handle, 0, raw(prefix + name), True)
             except OSError:
                 continue
             if stat.S_ISDIR(e.mode):

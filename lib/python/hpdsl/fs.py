@@ -15,105 +15,21 @@ import datetime
 import errno
 import os
 import stat
-import threading
 from glob import has_magic
 from typing import (Any, Dict, Iterable, List, NoReturn, Optional, Set, Tuple,
                     Union, cast)
-from weakref import WeakValueDictionary
 
 import fsspec
 
-from ._abi import lib
-from ._dataset import Dataset
-from ._errors import NotFoundError, UsageError
-from ._keys import find_or_none
+from ._entries import Status
+from ._errors import UsageError
+from ._fs_opened import Opened, absent, everywhere, no_file
 from ._pieces import Content, Found, Piece, read, unread
 from ._place import dataset_in
-from ._rows import Handle, Rows
-from ._sample import Member, member_of, raw, text
-from ._snapshot import Snapshot, Status
+from ._sample import Member, text
 
 Info = Dict[str, Any]
 Paths = Union[str, "os.PathLike[str]", Iterable[str]]
-
-
-class _Opened:
-    """A dataset, and once something is listed its folders: for all file
-    systems of this process."""
-
-    def __init__(self, path: str, options: Dict[str, bool]) -> None:
-        self.dataset = Dataset(path, **options)
-        self._names: Optional[Snapshot] = None
-        self._nameless = ""  # why it has no folders
-        self._making = os.getpid(), threading.Lock()
-
-    def handle(self) -> Handle:
-        """That there is none any more, after a fork, is no missing file."""
-        try:
-            return self.dataset.handle()
-        except OSError as e:
-            raise unread(e) from e
-
-    def member(self, inside: str) -> Optional[Member]:
-        """Of those that were packed; None: there is no such file."""
-        found = find_or_none(self.handle(), inside)
-        member = None if found is None else member_of(found)
-        return None if member is None or member.generated else member
-
-    def found(self, inside: str) -> Optional[Found]:
-        """The same, for reading; what else fails is no OSError."""
-        handle, name = self.handle(), raw(inside)
-        try:
-            rows = Rows(lib.path_rows, handle, name, len(name))
-        except NotFoundError:
-            return None
-        except OSError as e:
-            raise unread(e) from e
-        return None if rows.member().generated else Found.of(handle, rows)
-
-    def names(self) -> Snapshot:
-        pid, lock = self._making
-        if pid != os.getpid():
-            # Whoever had the other one at the fork is not here.
-            lock = threading.Lock()
-            self._making = os.getpid(), lock
-        with lock:
-            if self._nameless:  # all names were read for that
-                raise UsageError(self._nameless)
-            if self._names is None:
-                try:
-                    self._names = Snapshot(self.dataset)
-                except UsageError as e:
-                    self._nameless = str(e)
-                    raise
-                except OSError as e:
-                    raise unread(e) from e
-            return self._names
-
-    def is_folder(self, inside: str) -> bool:
-        return not inside or self.names().isdir(inside)
-
-
-_everywhere: "WeakValueDictionary[Tuple[Any, ...], _Opened]" = WeakValueDictionary()
-
-
-def _absent(path: str, what: str = "file or folder") -> NotFoundError:
-    return NotFoundError(f"{path}: no such {what} in a dataset", -errno.ENOENT)
-
-
-def _no_file(path: str, opened: _Opened, inside: str) -> OSError:
-    """What there is in place of a file."""
-    try:
-        folder = opened.is_folder(inside)
-    except UsageError:  # adopted tars that have a path twice
-        return _absent(path, "file")
-    if folder:
-        return IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-    try:
-        opened.dataset.find(inside)
-    except NotFoundError as e:
-        return NotFoundError(f"{_absent(path)}: {e}", e.code)
-    return _absent(path)  # the packer made it
 
 
 class HpdslFileSystem(fsspec.AbstractFileSystem):
@@ -160,7 +76,7 @@ class HpdslFileSystem(fsspec.AbstractFileSystem):
         super().__init__(**storage_options)
         self._options = {"copy": copy, "foreign_owner": foreign_owner,
                          "peers": peers}
-        self._open_ones: Dict[str, _Opened] = {}
+        self._open_ones: Dict[str, Opened] = {}
         self._once: Set[str] = set()  # all that were
 
     # ---- Paths
@@ -189,28 +105,28 @@ class HpdslFileSystem(fsspec.AbstractFileSystem):
             if at is not None and not (_is_below(root, at) or
                                        _is_below(at, root)):
                 kept[root] = opened
-            elif _everywhere.get(self._key(root)) is opened:
-                _everywhere.pop(self._key(root), None)
+            elif everywhere.get(self._key(root)) is opened:
+                everywhere.pop(self._key(root), None)
         self._open_ones = kept
 
     def _key(self, root: str) -> Tuple[Any, ...]:
         return (root, *self._options.values())
 
-    def _at(self, path: str) -> Tuple[_Opened, str]:
+    def _at(self, path: str) -> Tuple[Opened, str]:
         """The dataset that a path leads into, and where in it."""
         if "\0" in path:
-            raise _absent(path)
+            raise absent(path)
         for root, one in self._open_ones.items():
             if _is_below(path, root):
                 return one, path[len(root):].lstrip("/")
         root, inside = self._leads_to(path)
-        opened = _everywhere.get(self._key(root))
+        opened = everywhere.get(self._key(root))
         if opened is None:
             try:
-                opened = _Opened(root, self._options)
+                opened = Opened(root, self._options)
             except (FileNotFoundError, NotADirectoryError) as e:
                 raise unread(e) from e
-            _everywhere[self._key(root)] = opened
+            everywhere[self._key(root)] = opened
         self._once.add(root)
         # The longest first.  Another thread may look through the other one.
         known = {**self._open_ones, root: opened}
@@ -234,7 +150,7 @@ class HpdslFileSystem(fsspec.AbstractFileSystem):
 
     # ---- What there is
 
-    def _file(self, path: str) -> Tuple[_Opened, str, Optional[Member]]:
+    def _file(self, path: str) -> Tuple[Opened, str, Optional[Member]]:
         """By the index alone; None: there is no such file."""
         opened, inside = self._at(path)
         return opened, inside, opened.member(inside)
@@ -243,7 +159,7 @@ class HpdslFileSystem(fsspec.AbstractFileSystem):
         path = self._strip_protocol(path)
         opened, inside, member = self._file(path)
         if member is None:
-            raise _no_file(path, opened, inside)
+            raise no_file(path, opened, inside)
         return member
 
     def info(self, path: str, **kwargs: Any) -> Info:
@@ -254,7 +170,7 @@ class HpdslFileSystem(fsspec.AbstractFileSystem):
         if m is not None:
             return _info(path, m.size, m.mode, m.mtime_ns)
         if not opened.is_folder(inside):
-            raise _absent(path)
+            raise absent(path)
         return _folder_info(path)
 
     def ls(self, path: str, detail: bool = True, **kwargs: Any) -> List[Any]:
@@ -263,7 +179,7 @@ class HpdslFileSystem(fsspec.AbstractFileSystem):
         if m is not None:
             return [_info(path, m.size, m.mode, m.mtime_ns) if detail else path]
         if not opened.is_folder(inside):
-            raise _absent(path)
+            raise absent(path)
         before = path.rstrip("/") + "/"
         if not detail:
             return [before + name for name in opened.names().listdir(inside)]
@@ -414,13 +330,13 @@ class HpdslFileSystem(fsspec.AbstractFileSystem):
         try:
             opened, inside = self._at(path)
         except FileNotFoundError as e:
-            raise _absent(path) from e
+            raise absent(path) from e
         except OSError as e:
             raise unread(e) from e
         found = opened.found(inside)
         if found is None:
-            raise (_no_file(path, opened, inside) if or_folder else
-                   _absent(path, "file"))
+            raise (no_file(path, opened, inside) if or_folder else
+                   absent(path, "file"))
         return found
 
     # ---- Writing
