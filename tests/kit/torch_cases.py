@@ -1012,6 +1012,33 @@ def like_others(ds):
             raise AssertionError(text)
 
 
+def given_back(ds):
+    """A loader's dataset is what was given, and its len() the number of samples."""
+    part = hpdsl.Choice(ds, split=(0, 0.3))
+    ours = hpdsl.torch.DatasetFolder(ds, lambda file: 0, ".json")
+    ours.samples = ours.samples[::2]
+    assert part.dataset is ds and 0 < len(ours) < len(ds)
+    for given, more in ((ds, {}), (ours, {}), (part, {})):
+        for of in (evaluate(given, 36, **more),
+                   Loader(given, 36, end="short", epochs=1, **more)):
+            assert of.dataset is given
+            assert len(given) == sum(map(len, of))
+    for of in (evaluate(ds, 36, choice=part), Loader(ds, 36, choice=part),
+               MapLoader(Samples(ds), Sampler(ds, 36, choice=part))):
+        assert of.dataset is part
+        refused(AttributeError, "here it is dataset.class_names",
+                lambda: of.class_names)
+    assert Sampler(ds, choice=part).dataset is part
+    assert Loader(Loader(part, 36).dataset, 8).course.choice is part
+    refused(AttributeError, "here it is dataset.class_to_idx",
+            lambda: Loader(ours).class_to_idx)
+    for name, here in (("DataLoader", "hpdsl.torch.Loader"),
+                       ("StreamingDataLoader", "hpdsl.torch.Loader"),
+                       ("Order", "hpdsl.Order")):
+        refused(AttributeError, f"module 'hpdsl.torch' has no attribute '{name}': "
+                f"here it is {here}", lambda: getattr(hpdsl.torch, name))
+
+
 def all_said(ds):
     """What users call has docstrings and annotations."""
     left = all_unsaid(hpdsl.torch)
@@ -1154,8 +1181,11 @@ def wrong(ds):
             ("it is called num_workers", lambda: Loader(ds, workers=2)),
             ("batch.to(device)", lambda: Loader(ds, device="cuda")),
             ("collate 'tuple': wanted", lambda: Loader(ds, collate="tuple")),
-            ("choice=hpdsl.Choice(ds, folder='a')",
-             lambda: Loader(ds.path + "/a")),
+            ("hpdsl.Choice(ds, folder='a')", lambda: Loader(ds.path + "/a")),
+            ("decode 'pil': wanted a function, of a sample's bytes",
+             lambda: Loader(ds, decode="pil")),
+            ("decode 'pil'", lambda: Samples(ds, decode="pil")),
+            ("collate 3: wanted a function", lambda: Loader(ds, collate=3)),
             ("No such file", lambda: Loader("nowhere")),
             ("'sampler'", lambda: Loader(ds, sampler=[1])),
             ("rank 5 of 1", lambda: Loader(ds, rank=5, ranks=1)),

@@ -143,6 +143,15 @@ class Batches(Packed):
                  {"collate_fn": list}),
                 ("hpdsl.torch.Loader has num_workers", {"num_workers": 2}),
                 ("it is called choice, as", {"split": (0, 1)}),
+                ("samples=\\.\\.\\)$", {"filter": len}),
+                ("it is called suffixes$", {"to_tuple": ["jpg"]}),
+                ("torch.Loader has decode, and gets the", {"map": len}),
+                ("partial=False, it is drop_last=True", {"partial": False}),
+                ("no disk is filled by a loader", {"max_cache_size": "1G"}),
+                ("sample_weight=.*how often it comes in an epoch, and no sh",
+                 {"weights": [0.5, 0.5]}),
+                ("class_weight=\\.\\.\\), {class: how often",
+                 {"class_weight": {0: 2}}),
                 ("Choice\\(ds, labels=\\.\\.\\)", {"classes": ["class1"]}),
                 ("Choice\\(ds, samples=\\.\\.\\)", {"indices": [1]}),
                 ("Choice\\(ds, folder=\\.\\.\\)", {"folder": "val"}),
@@ -156,8 +165,34 @@ class Batches(Packed):
             hpdsl.Loader(subset)
         for path, text in ((self.packed + "/a/b", "folder='a/b'"),
                            (os.path.dirname(self.packed), "not a dataset")):
-            with self.assertRaisesRegex(hpdsl.Error, text):
-                hpdsl.Loader(path)
+            for of in hpdsl.Loader, hpdsl.Dataset:
+                with self.assertRaisesRegex(FileNotFoundError if "a/b" in path
+                                            else hpdsl.Error, text):
+                    of(path)
+
+    def test_its_dataset_is_what_was_given(self):
+        ds = hpdsl.Dataset(self.packed)
+        part = hpdsl.Choice(ds, split=(0, 0.3))
+        with hpdsl.Loader(ds, 10, epochs=1, end="short") as loader:
+            self.assertIs(loader.dataset, ds)
+        with hpdsl.Loader(ds, 10, choice=part, epochs=1, end="short") as loader:
+            self.assertIs(loader.dataset, part)
+            self.assertEqual(len(loader.dataset), sum(map(len, loader)))
+            self.assertEqual(loader.dataset.class_names, ds.class_names)
+            self.assertIs(loader.dataset.dataset, ds)
+            for name, here in (("classes", "dataset.class_names"),
+                               ("class_names", "dataset.class_names"),
+                               ("num_samples", r"len\(\) of its dataset")):
+                with self.assertRaisesRegex(
+                        AttributeError, f"^'Loader' .* '{name}': here it is "
+                        f"{here}$"):
+                    getattr(loader, name)
+        with hpdsl.Loader(loader.dataset, 10, epochs=1, end="short") as again:
+            self.assertEqual(sorted(numbers(again)), list(part))
+        with self.assertRaisesRegex(hpdsl.UsageError, "^choice: the dataset"):
+            hpdsl.Loader(part, choice=part)
+        with self.assertRaisesRegex(AttributeError, "here it is dataset.labels"):
+            part.labels
 
     def test_a_json_among_pictures(self):
         """comes without a picture, and a choice leaves it out."""

@@ -58,6 +58,20 @@ class Names(unittest.TestCase):
         for module in hpdsl, hpdsl.feed:
             self.assertEqual(all_unsaid(module), [])
 
+    def test_names_of_others(self):
+        for name, here in (("StreamingDataset", r"hpdsl.Dataset\(folder\), over"),
+                           ("WebDataset", ".*in which hpdsl-index"),
+                           ("ImageFolder", "hpdsl.torch.ImageFolder$"),
+                           ("DataLoader", "hpdsl.torch.Loader$"),
+                           ("MDSWriter", r"hpdsl-pack\(1\), of files or tars"),
+                           ("CombinedStreamingDataset", "one pack of all, and")):
+            with self.assertRaisesRegex(
+                    AttributeError, f"^module 'hpdsl' has no attribute '{name}': "
+                    f"here it is {here}"):
+                getattr(hpdsl, name)
+        with self.assertRaisesRegex(AttributeError, "'Datasett'$"):
+            hpdsl.Datasett
+
     def test_help_begins_with_one_screen(self):
         """Of 24 rows, the last of which is the pager's."""
         first = pydoc.plain(pydoc.render_doc(hpdsl)).splitlines()[:23]

@@ -41,7 +41,7 @@ setup()
 }
 
 @test "a batch is data and labels, and has the rest by name" {
-	torch_cases "$ds" a_pair formed like_others all_said
+	torch_cases "$ds" a_pair formed like_others given_back all_said
 }
 
 @test "ranks' shares of a step's mean loss are that of one process" {

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from ._abi import VERSION as __version__
 from ._batch import NO_LABEL, Batch
+from ._called import no_name as _no_name
 from ._choice import Choice
 from ._dataset import Dataset
 from ._entries import Entry, Status, Totals
@@ -54,4 +55,4 @@ else:
         """These need other packages, and are imported when they are asked for."""
         if name in ("feed", "fs", "torch"):
             return _import_module("." + name, __name__)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise _no_name(__name__, name, ())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments by the names that other loaders have for them: what they are called
-here."""
+"""Names that other libraries have, of arguments, attributes, classes and members:
+what they are called here."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _TORCHS = ("decode", "collate", "form", "num_workers", "pin_memory",
 _LOADERS = ("batch_size", "choice", "drop_last", "epochs", "memory", "rank",
             "ranks", "seed", "shuffle", "skip_bad", "suffixes", "windows")
 # What a Choice is asked for, and a loader by way of one.
-_CHOICES = "labels", "samples", "folder"
+_CHOICES = ("labels", "folder", "include", "exclude", "samples", "split",
+            "split_seed", "balanced", "class_weight", "sample_weight")
 # By whose names people come: of DataLoader, DistributedSampler, WebDataset,
 # Streaming, LitData, Hugging Face's datasets, Grain, FFCV, torchvision.
 _OTHERS: Dict[str, Sequence[str]] = {
-    "batch_size": ("batch", "bs", "global_batch_size"),
-    "choice": ("subset", "indices", "split", "split_dirs", "subsample",
-               "samples", "numbers", "labels", "classes", "folder",
-               "proportion", "choose"),
+    "batch_size": ("batch", "bs", "global_batch_size", "batched"),
+    "choice": ("subset", "subsample"),
+    "class_weight": ("class_weights",),
     "collate": ("collate_fn", "collation_fn"),
     "dataset": ("path", "root", "url", "urls", "input_dir", "local", "remote"),
-    "decode": ("transform", "transforms", "map_fn", "preprocess", "decoder",
-               "operations", "pipelines"),
-    "drop_last": ("drop_remainder", "partial"),
+    "decode": ("transform", "transforms", "map", "map_fn", "preprocess",
+               "decoder", "operations", "pipelines"),
+    "drop_last": ("drop_remainder",),
     "epochs": ("num_epochs", "n_epochs", "max_epochs", "repeat"),
-    "folder": ("folders", "subdir", "prefix"),
+    "folder": ("folders", "subdir", "prefix", "split_dirs"),
     "group": ("process_group", "process_group_name"),
     "labels": ("classes", "class_names", "targets"),
     "memory": ("predownload", "prefetch", "buffer_bytes"),
@@ -38,13 +38,13 @@ _OTHERS: Dict[str, Sequence[str]] = {
                     "num_parallel_calls"),
     "ranks": ("world_size", "num_replicas", "num_ranks", "shard_count"),
     "rank": ("shard_index", "node_rank", "local_rank"),
-    "sample_weight": ("weights", "sample_weights"),
+    "sample_weight": ("weights", "sample_weights", "proportion", "choose"),
     "path": ("root", "url", "urls", "input_dir", "local", "remote"),
-    "samples": ("numbers", "indices", "ids"),
+    "samples": ("numbers", "indices", "ids", "filter", "select"),
     "seed": ("random_seed", "shuffle_seed", "generator"),
     "skip_bad": ("handler", "error_handler", "ignore_errors"),
     "split_seed": ("seed", "random_state", "generator"),
-    "suffixes": ("extensions", "columns", "keys", "fields", "exts"),
+    "suffixes": ("extensions", "columns", "keys", "fields", "exts", "to_tuple"),
     "windows": ("buffer_size", "shuffle_buffer", "shuffle_block_size",
                 "shuffle_size", "shuffle_algo", "shardshuffle"),
 }
@@ -56,9 +56,14 @@ _MORE = {
     "choice": ", as choice=hpdsl.Choice(ds, split=(0, 0.9))",
     "collate": ", and gets what decode has made of n samples; their labels are "
                "collated without it",
+    "class_weight": ", {class: how often each of its samples comes in an epoch}, "
+                    "and no shares",
     "decode": ", and gets the bytes of a sample",
     "memory": ", in bytes of what was read",
     "rank": ", of all processes of the job",
+    "sample_weight": ", of each sample of the dataset how often it comes in an "
+                     "epoch, and no shares",
+    "split": ", a share as (0, 0.9); what lies in a folder is folder=\"val\"",
     "windows": "; 1 mixes all of the dataset, without a buffer",
 }
 
@@ -76,6 +81,8 @@ _NOT_HERE = {
     "nodesplitter": "a loader reads its rank's share",
     "workersplitter": "workers share what the rank reads",
     "num_canonical_nodes": "the order is one on any number of ranks",
+    "partial": "without the last step that samples do not fill, partial=False, it "
+               "is drop_last=True",
     "resampled": "each sample comes once in an epoch; hpdsl.Choice(ds, "
                  "sample_weight=..) draws",
 }
@@ -86,11 +93,13 @@ _DATASETS: Dict[str, str] = {
     "class_names": "classes",
     "labels": "targets",
     "len(ds.class_names)": "num_classes",
+    "its len()": "num_samples n_samples num_examples num_rows",
     "ds[0].keys()": "features column_names element_spec",
     "seed= of a loader, which shuffles": "shuffle",
     "batch_size= of a loader": "batch batched",
     "decode= of hpdsl.torch.Loader":
-        "map map_tuple to_tuple with_transform set_transform decode",
+        "map map_tuple with_transform set_transform decode",
+    "suffixes= of a loader": "to_tuple extract_keys",
     "hpdsl.Choice(ds, ..), which is choice= of a loader":
         "filter select take skip train_test_split slice",
     "a loader, which reads this rank's share": "shard split_by_node to_iter_dataset",
@@ -101,16 +110,76 @@ _DATASETS: Dict[str, str] = {
     "set_epoch() of the loader itself": "sampler batch_sampler",
 }
 
+# Classes and functions that those libraries have.
+_IN_TORCH = ("DatasetFolder", "ImageFolder", "MapLoader", "Sampler", "Samples",
+             "evaluate")
+_MODULES: Dict[str, str] = {
+    "hpdsl.torch.Loader":
+        "DataLoader StatefulDataLoader StreamingDataLoader WebLoader",
+    "hpdsl.Dataset(folder), over which goes hpdsl.torch.Loader":
+        "StreamingDataset LocalDataset IterableDataset load_dataset load_from_disk",
+    "hpdsl.Dataset(folder), of the tars' folder, in which hpdsl-index(1) was":
+        "WebDataset WebDatasetFluid wids ShardListDataset",
+    "hpdsl-pack(1), of files or tars that a program has written":
+        "MDSWriter ShardWriter TarWriter ArrayRecordWriter optimize",
+    "hpdsl.Choice(ds, ..), which is choice= of a loader":
+        "Subset random_split train_test_split",
+    "one pack of all, and hpdsl.Choice(ds, sample_weight=..), of each sample how "
+    "often it comes in an epoch, or class_weight=":
+        "CombinedStreamingDataset Stream WeightedRandomSampler RandomMix "
+        "ConcatDataset interleave_datasets",
+    "nothing that is needed: a loader reads this rank's share":
+        "DistributedSampler split_by_node split_dataset_by_node shard_by_jax_process",
+}
+
+# What a sample has, by names that others have for it.
+_SAMPLES: Dict[str, str] = {
+    "label": "label labels target targets class cls",
+    "class_name": "class_name",
+    "key": "__key__ key",
+    "number": "number index",
+    "data": "data image img",
+}
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def no_attribute(of: str, name: str) -> AttributeError:
-    """That it has no attribute of this name, and what helps."""
-    here = [one for one, names in _DATASETS.items() if name in names.split()]
-    if of != "Dataset" and here and here[0].isidentifier():
-        here[0] = f"dataset.{here[0]}"
+def _called(table: Dict[str, str], name: str) -> str:
+    """What a name of others is here; "": nobody knows."""
+    return next((here for here, names in table.items() if name in names.split()),
+                "")
+
+
+def no_attribute(of: str, name: str, dataset: Any = None) -> AttributeError:
+    """That it has no attribute of this name, and what helps: maybe its dataset has
+    it."""
+    here = _called(_DATASETS, name)
+    if not name.startswith("_") and dataset is not None and hasattr(dataset, name):
+        here = f"dataset.{name}"
+    elif of != "Dataset" and here.isidentifier():
+        here = f"dataset.{here}"
+    elif of != "Dataset" and here == "its len()":
+        here = "len() of its dataset"
     return AttributeError(f"{of!r} object has no attribute {name!r}" + (
-        f": here it is {here[0]}" if here else ""))
+        f": here it is {here}" if here else ""))
+
+
+def no_name(module: str, name: str, ours: Sequence[str]) -> AttributeError:
+    """That the module has not this name.  ours: those that hpdsl has."""
+    here = _called(_MODULES, name)
+    if name in _IN_TORCH:
+        here = f"hpdsl.torch.{name}"
+    elif name in ours:
+        here = f"hpdsl.{name}"
+    return AttributeError(f"module {module!r} has no attribute {name!r}" + (
+        f": here it is {here}" if here else ""))
+
+
+def no_member(name: Any) -> str:
+    """What a sample has under this name, which is no suffix of it, for a message;
+    "": nothing."""
+    here = _called(_SAMPLES, name) if isinstance(name, str) else ""
+    return f"; wanted is sample.{here}" if here else ""
 
 
 def no_argument(of: str, name: str, known: Iterable[str]) -> TypeError:
@@ -119,10 +188,10 @@ def no_argument(of: str, name: str, known: Iterable[str]) -> TypeError:
     heres = _HERE.get(name, [name])
     here = next((one for one in heres if one in known), heres[0])
     more = _MORE.get(here, "")
-    if here == "choice":
-        for one in (name, *heres):
-            if one in _CHOICES:
-                more = f", as choice=hpdsl.Choice(ds, {one}=..)"
+    chosen = next((one for one in (name, *heres) if one in _CHOICES), "")
+    if chosen and here not in known:
+        here, more = "choice", (f", as choice=hpdsl.Choice(ds, {chosen}=..)"
+                                f"{_MORE.get(chosen, '')}")
     text = f"{of} has no argument {name!r}"
     if name in _NOT_HERE:
         return TypeError(f"{text}: {_NOT_HERE[name]}")

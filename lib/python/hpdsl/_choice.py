@@ -7,12 +7,12 @@ import ctypes
 import operator
 import os
 from array import array
-from typing import (Any, Callable, Dict, Iterable, List, Mapping, Optional,
-                    Sequence, Tuple, TypeVar, Union)
+from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List,
+                    Mapping, Optional, Sequence, Tuple, TypeVar, Union)
 
 from . import _abi
 from ._abi import lib
-from ._called import by_its_names
+from ._called import by_its_names, no_attribute
 from ._dataset import Dataset
 from ._errors import (DiffersError, NotFoundError, UsageError, checked,
                       wanted)
@@ -62,8 +62,11 @@ class Choice:
     sample_weight  a weight for each sample of the dataset
 
     len(choice) is the number of samples chosen, each counted once;
-    `number in choice` asks for one.  Never changes; any number of threads may
-    use it.  Goes to other processes with its dataset.
+    `number in choice` asks for one, and iterating gives their numbers, from the
+    lowest on.  A loader takes it in the place of its dataset.  Never changes; any
+    number of threads may use it.  Goes to other processes with its dataset.
+
+    dataset  of which it is a part, and whose numbers samples and classes have
 
     Raises UsageError for what makes no sense, or leaves not one sample.
     """
@@ -83,7 +86,7 @@ class Choice:
             samples = _numbers(samples)
         if sample_weight is not None:
             sample_weight = array("d", sample_weight)
-        self._dataset = dataset
+        self.dataset = dataset
         self._given: Dict[str, Any] = dict(
             labels=None if labels is None else _listed("labels", labels),
             folder=_folders(folder),
@@ -103,15 +106,40 @@ class Choice:
         return lib.choice_samples(self.chosen.address)
 
     def __contains__(self, number: int) -> bool:
-        return 0 <= number < len(self._dataset) and lib.choice_has(
+        return 0 <= number < len(self.dataset) and lib.choice_has(
             self.chosen.address, number)
 
+    def __iter__(self) -> Iterator[int]:
+        return (number for number in range(len(self.dataset)) if number in self)
+
+    @property
+    def class_names(self) -> List[str]:
+        """Those of the whole dataset: class_names[label]."""
+        return self.dataset.class_names
+
+    if not TYPE_CHECKING:
+        def __getattr__(self, name):
+            raise no_attribute("Choice", name, self.__dict__.get("dataset"))
+
     def __reduce__(self) -> Tuple[Any, ...]:
-        return _again, (self._dataset, self._given)
+        return _again, (self.dataset, self._given)
 
     def __repr__(self) -> str:
-        return (f"<hpdsl.Choice {self.digest} of {self._dataset.path!r}, "
+        return (f"<hpdsl.Choice {self.digest} of {self.dataset.path!r}, "
                 f"{len(self)} samples>")
+
+
+def opened(given: Any, choice: Optional[Choice] = None
+           ) -> Tuple[Dataset, Optional[Choice]]:
+    """A Dataset as it is; that of a path, opened; that of a Choice, with it."""
+    if isinstance(given, Choice):
+        if choice is not None:
+            raise UsageError("choice: the dataset that was given is one itself")
+        return given.dataset, given
+    if isinstance(given, (str, bytes, os.PathLike)):
+        given = Dataset(given)
+    wanted(Dataset, "dataset", given)
+    return given, choice
 
 
 def address_of(choice: Optional[Choice], dataset: Dataset) -> Optional[int]:
@@ -120,7 +148,7 @@ def address_of(choice: Optional[Choice], dataset: Dataset) -> Optional[int]:
     if choice is None:
         return None
     wanted(Choice, "choice", choice)
-    of = choice._dataset
+    of = choice.dataset
     if of.path != dataset.path and of.pack != dataset.pack:
         raise DiffersError(f"choice: of {of.path}, which is another pack than "
                            f"{dataset.path}")

@@ -58,6 +58,11 @@ class Course:
             self.order  # what makes no sense is said at once
 
     @property
+    def part(self) -> Union[Dataset, Choice]:
+        """Of whose samples its epochs are."""
+        return self.dataset if self.choice is None else self.choice
+
+    @property
     def ranks(self) -> Ranks:
         if self._ranks is None:
             found = ranks_of(*self._said)

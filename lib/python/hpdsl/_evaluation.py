@@ -55,13 +55,12 @@ This = TypeVar("This", bound="Evaluation[Any]")
 
 
 class Evaluation(Generic[T]):
-    """What evaluate() gives.  dataset is what is read."""
+    """What evaluate() gives."""
 
     __module__ = "hpdsl.torch"
 
     def __init__(self, loader: "Loader[T]") -> None:
         self._loader = loader
-        self.dataset = loader.dataset
 
     def __iter__(self) -> Iterator[T]:
         return self._pass(object())
@@ -87,6 +86,12 @@ class Evaluation(Generic[T]):
     def __len__(self) -> int:
         """Steps of a pass, the same on each rank."""
         return len(self._loader)
+
+    @property
+    def dataset(self) -> Any:
+        """What was given, an ImageFolder, a Choice or a Dataset, whose len() is the
+        number of samples of a pass."""
+        return self._loader.dataset
 
     @property
     def batch_size(self) -> int:
@@ -119,7 +124,8 @@ class Evaluation(Generic[T]):
                     f"an evaluation has no {name}: each `for` gives all samples "
                     "from the first on; a loop that goes on where it was is "
                     "hpdsl.torch.Loader")
-            raise no_attribute("Evaluation", name)
+            raise no_attribute("Evaluation", name, self.dataset if "_loader" in
+                               vars(self) else None)
 
     def __reduce__(self) -> Any:
         raise TypeError("an evaluation belongs to the process that made it: "

@@ -9,19 +9,18 @@ import gc
 import os
 import warnings
 from dataclasses import replace
-from typing import (Any, Callable, Dict, Iterator, Mapping, NamedTuple,
-                    NoReturn, Optional, Sequence, Tuple, Union)
+from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterator, Mapping,
+                    NamedTuple, NoReturn, Optional, Sequence, Tuple, Union)
 
 from . import _abi
 from ._abi import lib
 from ._batch import Batch, Room, Wanted, suffixes_of
-from ._called import by_its_names
-from ._choice import Choice, address_of
+from ._called import by_its_names, no_attribute
+from ._choice import Choice, address_of, opened
 from ._dataset import Dataset
 from ._errors import Error, StoppedError, SystemFailure, UsageError, number
 from ._job import check_shares, end_of, order_of, plan_of, reads_of
 from ._order import Epoch, Order, Size, end_number, filled, share_of
-from ._place import opened
 from ._rank import ranks_of
 from ._rest import Rest
 from ._running import WAIT_MS, Again, Damage, Lease, Running
@@ -59,7 +58,7 @@ class Loader:
     new `for` supersedes, at its first batch, the one before it, which raises
     RuntimeError if it is gone on with, as in zip(loader, loader).
 
-    dataset     a Dataset, or the path of one
+    dataset     a Dataset, the path of one, or a Choice, in place of choice=
     batch_size  samples of a step of this rank; 0: 64, or, of a run that goes
                 on, the share of one rank
     rank, ranks who reads: both, or neither
@@ -128,7 +127,8 @@ class Loader:
     _newest: Optional[object] = None
 
     @by_its_names("Loader")
-    def __init__(self, dataset: Union[Dataset, Path], batch_size: int = 0, *,
+    def __init__(self, dataset: Union[Dataset, Choice, Path],
+                 batch_size: int = 0, *,
                  rank: Optional[int] = None, ranks: Optional[int] = None,
                  group: Any = None, drop_last: bool = False,
                  shuffle: Optional[bool] = None, seed: Optional[int] = None,
@@ -142,14 +142,13 @@ class Loader:
                  cache: str = "auto", shared: bool = False,
                  on_bad: Optional[Callable[[Damage], Any]] = None,
                  on_warning: Callable[[str], Any] = _warn) -> None:
-        dataset = opened(dataset)
+        self._dataset, self.choice = opened(dataset, choice)
         order = order_of(order, shuffle=shuffle, seed=seed, windows=windows,
                          lanes=lanes, piece=piece, parts=parts)
         epochs = number("epochs", epochs or 0, 64)
         self._plain = dict(reads_of(memory, threads, check, skip_bad, cache),
                            shared=shared, may_lack=self._may_lack)
         batch_size = number("batch_size", batch_size)
-        self.dataset, self.choice = dataset, choice
         self.suffixes = suffixes_of(suffixes or ())
         self.rank, self.ranks, self.ranks_from = ranks_of(rank, ranks, group)
         self._share = share_of(self.rank, self.ranks, worker, workers, uneven)
@@ -164,7 +163,7 @@ class Loader:
         share = self._share
         if order.batch:
             check_shares(order.batch, batch_size, share.ranks, share.uneven)
-        return filled(order, self.dataset, self.choice,
+        return filled(order, self._dataset, self.choice,
                       0 if order.batch else self._batch_size, share.ranks,
                       share.workers)
 
@@ -179,11 +178,11 @@ class Loader:
         options = _abi.LoaderOptions(
             order=first._c(), end=end_number(self._end), share=self._share,
             epochs=self._until - first.epoch if self._epochs else 0,
-            choice=address_of(choice, self.dataset),
+            choice=address_of(choice, self._dataset),
             suffixes=ctypes.addressof(names) if names else None,
             n_suffixes=len(names), wait_ms=self._wait_ms, **self._plain)
         self.order = order
-        self._handle = self.dataset.handle()
+        self._handle = self._dataset.handle()
         chosen = choice and choice.chosen
         self._wanted = Wanted(self._handle, chosen, self.suffixes)
         running = Running(self._handle, options, names, chosen)
@@ -214,7 +213,7 @@ class Loader:
                         "its dataset, and its state_dict()")
 
     def __repr__(self) -> str:
-        return (f"<hpdsl.Loader of {self.dataset.path!r}, rank "
+        return (f"<hpdsl.Loader of {self._dataset.path!r}, rank "
                 f"{self._share.rank} of {self._share.ranks}>")
 
     def _live(self) -> Running:
@@ -227,6 +226,18 @@ class Loader:
         return running
 
     # ---- Where it is
+
+    if not TYPE_CHECKING:
+        def __getattr__(self, name):
+            of = vars(self)
+            raise no_attribute("Loader", name, of.get("choice") or
+                               of.get("_dataset"))
+
+    @property
+    def dataset(self) -> Union[Dataset, Choice]:
+        """The Choice, if one was given, else the Dataset: its len() is the number
+        of samples."""
+        return self._dataset if self.choice is None else self.choice
 
     @property
     def epoch(self) -> int:
@@ -351,7 +362,7 @@ class Loader:
         epoch, step = self._at.reached if batch is None else self._normal(
             batch.epoch, batch.step + 1)
         return make_state(replace(self.order, epoch=epoch, step=step),
-                          self._end, self.dataset, self.choice)
+                          self._end, self._dataset, self.choice)
 
     def load_state_dict(self, state: Union[str, Mapping[str, Any]]) -> None:
         """Goes on from there: with the state's order, whatever the loader was
@@ -361,7 +372,7 @@ class Loader:
         batch_size says.  After these all is as it was before."""
         self._live()
         share = self._share
-        order, end = read_state(state, self.dataset, self.choice,
+        order, end = read_state(state, self._dataset, self.choice,
                                 self._batch_size, share.ranks, share.workers)
         order = self._fits(order, self._batch_size)
         self.close()
@@ -406,7 +417,7 @@ class Loader:
         held_peak, at most at a time for steps that are not over;
         first_batch_bytes, until the first step is there; mates: how much more
         often than in a full shuffle samples of one chunk meet in a step."""
-        return plan_of(Epoch(self.dataset, replace(
+        return plan_of(Epoch(self._dataset, replace(
             self.order, epoch=self.epoch, step=0), self.choice), self._share,
             self._memory, self._end, self.ranks_from, self.suffixes)
 

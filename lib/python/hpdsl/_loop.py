@@ -9,7 +9,6 @@ from typing import (TYPE_CHECKING, Any, Callable, Dict, Generic, NoReturn,
 
 from ._called import no_attribute
 from ._course import Course
-from ._dataset import Dataset
 from ._order import Order
 from ._rest import superseded
 from ._torch_batch import Batch, Heard
@@ -22,13 +21,12 @@ This = TypeVar("This", bound="Loop[Any]")
 class Loop(Generic[T]):
     """What loaders have in common: where the loop is, and what it gets.
 
-    dataset  is what is read
-
     Of a type: of what the loop gets, which is a Batch without `form`.
     """
 
-    dataset: Dataset
     course: Course
+    # The ImageFolder that was given; None: a dataset, or a choice, was.
+    _folder: Any = None
     # What the loop gets of a batch; None: the batch.
     form: Optional[Callable[[Batch], Any]] = None
     # Stands for the iterator that began last: the others are superseded.
@@ -44,7 +42,14 @@ class Loop(Generic[T]):
 
     if not TYPE_CHECKING:
         def __getattr__(self, name):
-            raise no_attribute("Loader", name)
+            raise no_attribute("Loader", name,
+                               self.dataset if "course" in vars(self) else None)
+
+    @property
+    def dataset(self) -> Any:
+        """What was given, whose len() is the number of samples: an ImageFolder, a
+        Choice, or a Dataset, also where that was given by its path."""
+        return self.course.part if self._folder is None else self._folder
 
     @property
     def epoch(self) -> int:

@@ -11,6 +11,7 @@ from typing import (Any, Callable, Iterable, Iterator, List, NamedTuple,
 import torch.utils.data as data
 
 from ._batch import check_options, leave_out, suffixes_of
+from ._choice import Choice
 from ._contents import contents_in
 from ._course import Course
 from ._dataset import Dataset
@@ -122,12 +123,16 @@ class Sampler(data.Sampler):
 
     def __init__(self, dataset: Dataset, batch_size: int = 0,
                  **options: Any) -> None:
-        self.dataset = dataset
         self.course = Course(dataset, batch_size, **options)
 
     def seek(self, epoch: int, step: int = 0) -> None:
         """The next iteration gives the rest of that epoch."""
         self.course.seek(epoch, step)
+
+    @property
+    def dataset(self) -> Union[Dataset, Choice]:
+        """Of whose samples the steps are."""
+        return self.course.part
 
     def __len__(self) -> int:
         """Steps of the epoch that seek() set, all of them."""
@@ -165,13 +170,13 @@ class MapLoader(Loop[T]):
                  **options: Any) -> None:
         if not isinstance(samples, Samples) or not isinstance(sampler, Sampler):
             raise TypeError("wanted Samples and a Sampler")
-        if not _same_pack(samples.dataset, sampler.dataset):
+        course = sampler.course
+        if not _same_pack(samples.dataset, course.dataset):
             raise DiffersError(
-                f"sampler: of {sampler.dataset.path}, which is another pack "
+                f"sampler: of {course.dataset.path}, which is another pack "
                 f"than {samples.dataset.path}")
         not_ours(options)
-        self.form = form
-        self.dataset, self.course = samples.dataset, sampler.course
+        self.form, self.course = form, course
         self.loader = data.DataLoader(samples, batch_size=None,
                                       sampler=sampler, collate_fn=same,
                                       **options)

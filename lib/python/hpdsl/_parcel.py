@@ -42,6 +42,8 @@ class Decoder:
         if isinstance(collate, str) and collate != "list":
             raise UsageError(f"collate {collate!r}: wanted a function, or "
                              "\"list\"")
+        _check_callable("collate", collate if collate != "list" else None)
+        _check_callable("decode", decode)
         self.raw = decode is None and collate is None
         self.decode = decode or _first_bytes
         self.collate: Callable[[List[Any]], Any] = stacked
@@ -106,6 +108,16 @@ class Decoder:
     def labels(self, labels: Sequence[int], numbers: Sequence[int]) -> Any:
         """Numbers, of which a tensor is made, or (what stays as it is,)."""
         return labels
+
+
+def _check_callable(name: str, given: Any) -> None:
+    """Here, and not in a worker."""
+    if given is not None and not callable(given):
+        raise TypeError(
+            f"{name} {given!r:.60}: wanted a function" + (
+                ", of a sample's bytes, as lambda content: "
+                "Image.open(io.BytesIO(content)).convert(\"RGB\")"
+                if name == "decode" else ""))
 
 
 def _mark(error: Exception, number: int) -> None:

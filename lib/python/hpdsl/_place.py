@@ -1,19 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths that lead into a dataset: which one, and where in it; and datasets for
-which a path is given."""
+"""Paths that lead into a dataset: which one, and where in it."""
 
 from __future__ import annotations
 
 import ctypes
 import errno
 import os
-from typing import Any, Optional, Tuple
+from typing import Optional, Tuple
 
 from . import _abi
 from ._abi import lib
-from ._dataset import Dataset
-from ._errors import (Error, NotFoundError, SystemFailure, UsageError, checked,
-                      wanted)
+from ._errors import (Error, NotFoundError, SystemFailure, UsageError, checked)
 from ._sample import Path, raw, text
 
 _DATASETS = (_abi.KIND_DATASET, _abi.KIND_STAGE)
@@ -51,28 +48,14 @@ def dataset_in(path: Path) -> Tuple[str, str]:
                         "comes next)", -errno.ENOENT)
 
 
-def opened(given: Any) -> Dataset:
-    """A Dataset as it is; that of a path, opened."""
-    if not isinstance(given, (str, bytes, os.PathLike)):
-        wanted(Dataset, "dataset", given)
-        return given
-    try:
-        return Dataset(given)
-    except Error as e:
-        _advise(given, e)
-        raise
-
-
-def _advise(path: Path, error: Error) -> None:
-    """UsageError: what it leads into is a dataset."""
+def into(path: Path) -> str:
+    """Of a path that is no dataset, what to say if it leads into one; "" else."""
     try:
         dataset, inside = dataset_in(path)
     except Error:
-        return
-    if inside:
-        raise UsageError(
-            f"{text(raw(path))}: the dataset is {dataset}; of a folder in it "
-            f"choice=hpdsl.Choice(ds, folder={inside!r})") from error
+        return ""
+    return (f"; the dataset is {dataset}, and the samples of a folder in it are "
+            f"hpdsl.Choice(ds, folder={inside!r})" if inside else "")
 
 
 def _is_dataset(path: str) -> bool:

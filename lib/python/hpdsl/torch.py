@@ -35,8 +35,10 @@ import sys
 from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterator, List,
                     Literal, Optional, Type, Union, overload)
 
+from . import __all__ as _hpdsls
 from ._batch import check_options, suffixes_of
-from ._choice import Choice
+from ._called import no_name
+from ._choice import Choice, opened
 from ._contents import Contents
 from ._course import Course
 from ._dataset import Dataset
@@ -48,7 +50,6 @@ from ._loop import Loop, T
 from ._map_style import MapLoader, Places, Sampler, Samples
 from ._measured import Measured, is_measured
 from ._parcel import Decoder
-from ._place import opened
 from ._pump import Reader
 from ._sample import Path
 from ._session import Session, effective, only_dataloaders
@@ -66,7 +67,7 @@ _HOW = ("suffixes", "on_bad", "on_warning", *_READS)
 _OWN = "decode", "collate", "form", "num_workers"
 
 
-Data = Union[Dataset, "DatasetFolder", Path]
+Data = Union[Dataset, Choice, "DatasetFolder", Path]
 Decode = Optional[Callable[..., Any]]
 Collate = Union[Callable[[List[Any]], Any], Literal["list"], None]
 
@@ -152,15 +153,15 @@ class Loader(Loop[T]):
                  num_workers: int = 0, **options: Any) -> None:
         reading = _reading_of(dataset, collate, decode, options)
         if reading is not None:
-            dataset = reading.dataset
+            self._folder, dataset = dataset, reading.dataset
             options.update(choice=reading.choice, suffixes=reading.suffixes)
-        dataset = opened(dataset)
+        dataset, options["choice"] = opened(dataset, options.get("choice"))
         how = {name: options.pop(name) for name in _HOW if name in options}
         courses = inspect.signature(Course).parameters
         what = {name: options.pop(name) for name in list(options)
                 if name in courses}
         only_dataloaders(num_workers, options, [*_OWN, *_HOW, *courses])
-        self.dataset, self.form = dataset, form
+        self.form = form
         self.course = self._course(dataset, batch_size, **what)
         # Here, and not when it begins.
         how["suffixes"] = suffixes_of(how.get("suffixes") or ())
@@ -250,7 +251,7 @@ class Loader(Loop[T]):
 
     def _where(self, number: int) -> str:
         try:
-            return self._decoder.where(self.dataset, number,
+            return self._decoder.where(self.course.dataset, number,
                                        self._how["suffixes"])
         except (Error, ValueError):  # it was changed or closed meanwhile
             return f"sample {number}"
@@ -270,7 +271,7 @@ class Loader(Loop[T]):
         # A reader that lends its memory is not measured by itself.
         lends = bool(workers) or is_measured() and not self._measurable
         reader = Reader(
-            self.dataset, order=course.at(),
+            course.dataset, order=course.at(),
             epochs=course.left() if measured is None else None,
             choice=course.choice, end=course.end, rank=rank, ranks=ranks,
             uneven=course.uneven, shared=lends,
@@ -372,4 +373,4 @@ if not TYPE_CHECKING:
             from . import _folder
             globals()[name] = getattr(_folder, name)
             return globals()[name]
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise no_name(__name__, name, _hpdsls)
