@@ -213,7 +213,8 @@ char *cmd_python_string(const char *s);
 
 /* ---- size.c: numbers as people write and read them -------------------- */
 
-/* Strict: digits and nothing else; digits and one of K M G T. */
+/* Strict: digits and nothing else; digits and one of K M G T, or of KiB MiB GiB
+ * TiB.  MB is none: elsewhere it is a power of 1000. */
 int cmd_parse_count(const char *s, uint64_t *ret);
 int cmd_parse_size(const char *s, uint64_t *ret);
 /* Seconds, or Slurm's MM:SS, HH:MM:SS, D-HH, D-HH:MM, D-HH:MM:SS. */

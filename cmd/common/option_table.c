@@ -60,7 +60,8 @@ int cmd_take_size(const struct cmd_option *o, void *to, const char *arg,
 	uint64_t n;
 
 	if (cmd_parse_size(arg, &n) < 0)
-		return cmd_refuse(why, "%s: '%s' is no size", o->name, arg);
+		return cmd_refuse(why, "%s: '%s' is no size such as 64M",
+				  o->name, arg);
 	if (n < o->least)
 		return cmd_refuse(why, "%s: at least %s", o->name,
 				  cmd_bytes(o->least).s);

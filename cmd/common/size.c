@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 /* Reads digits at *s, moves it behind them; -1: none, or too large. */
@@ -41,7 +42,7 @@ int cmd_parse_size(const char *s, uint64_t *ret)
 		return -1;
 	if (*s) {
 		unit = strchr(units, toupper((unsigned char)*s));
-		if (!unit || s[1] ||
+		if (!unit || (s[1] && strcasecmp(s + 1, "iB") != 0) ||
 		    __builtin_mul_overflow(
 			    n, UINT64_C(1) << 10 * (unit - units + 1), &n))
 			return -1;

@@ -181,7 +181,7 @@ same_as()
 	hpdsl-pack -q --chunk-size=100K many by_hand
 	diff -r for by_hand
 	[ "$(find for -name 'chunk-*' | wc -l)" -gt 2 ]
-	printf 'shard-size: 100K\n' > c.yaml
+	printf 'shard-size: 100KiB\n' > c.yaml
 	hpdsl-pack -q --config=c.yaml many config
 	diff -r for config
 	# one of those that exclude each other; the command line wins

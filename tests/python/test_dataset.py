@@ -255,8 +255,12 @@ class Twice(unittest.TestCase):
         self.assertEqual(sample[".jpg"], sample["jpg"])
         self.assertEqual(sample.open(".jpg").name, "a.jpg")
         with self.assertRaisesRegex(KeyError, r"sample 0 'a' has no 'png': "
-                                    "there are 'txt', 'jpg'"):
+                                    "there are 'txt', 'jpg'\"$"):
             sample["png"]
+        for name, here in ("label", "label"), ("__key__", "key"), ("image", "data"):
+            with self.assertRaisesRegex(KeyError, "'txt', 'jpg'; wanted is "
+                                        f"sample.{here}.$"):
+                sample[name]
         self.assertEqual(ds.read("a.jpg"), b"3 a.jpg")
         self.assertEqual(ds[1].all, [("txt", b"4 b.txt")])
 

@@ -493,6 +493,15 @@ class Some(ImageFolder):
         return ["c", "a"], {"c": 5, "a": 9}
 
 
+class Firsts(ImageFolder):
+    """As people take some files of each class."""
+
+    @staticmethod
+    def make_dataset(directory, class_to_idx, *of, **named):
+        found = ImageFolder.make_dataset(directory, class_to_idx, *of, **named)
+        return [one for k, one in enumerate(found) if k % 4 == 0]
+
+
 class Items(Trees):
     """What comes out."""
 
@@ -572,6 +581,18 @@ class Items(Trees):
                           for p, _ in ours.samples], ["a"] * 4 + ["c"] * 4)
         self.assertEqual(pickle.loads(pickle.dumps(ours)).samples,
                          ours.samples)
+
+    def test_samples_of_ones_own(self):
+        plain = ImageFolder(self.pack_at, loader=content)
+        ours = Firsts(self.pack_at, loader=content)
+        self.assertEqual(ours.samples, list(plain.samples)[::4])
+        self.assertEqual(ours.targets, list(plain.targets)[::4])
+        self.assertEqual(whole(ours), whole(plain)[::4])
+        self.assertEqual(plain.make_dataset(
+            plain.root, {"a": 7}, extensions=ours.extensions),
+            [(path, 7) for path, _ in plain.samples if "/a/" in path])
+        with self.assertRaisesRegex(FileNotFoundError, "^Found no valid file"):
+            plain.make_dataset(self.pack_at, {"q": 0}, ".png")
 
     def test_with_torchvision_or_without(self):
         there = bool(os.environ.get("HPDSL_TORCHVISION"))

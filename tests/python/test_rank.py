@@ -157,9 +157,13 @@ class Shares(unittest.TestCase):
 
     def test_sizes(self):
         for given, want in ((5, 5), ("5", 5), ("2G", 2 << 30), ("16m", 16 << 20),
-                            ("1K", 1024), ("3T", 3 << 40)):
+                            ("1K", 1024), ("3T", 3 << 40), ("2GiB", 2 << 30),
+                            ("16mib", 16 << 20)):
             self.assertEqual(size_of(given), want)
-        for given in "", "G", "2GB", "-1", "1.5G", "20000000000T", -1, 1 << 64:
+        with self.assertRaisesRegex(hpdsl.UsageError, "^memory '2gb': no size, as "
+                                    "2G or 2GiB, powers of 1024, is one$"):
+            size_of("2gb")
+        for given in "", "G", "2GB", "2Gi", "2B", "2iB", "-1", "1.5G", "20000000000T", -1, 1 << 64:
             with self.assertRaises(hpdsl.UsageError):
                 size_of(given)
 

@@ -109,6 +109,10 @@ wrong()
 	wrong "--group: 'x' is not key, last or none" hpdsl-pack --group=x in out
 	wrong "--shard-size: '7y' is no size such as 1000000 or 64M" \
 		hpdsl-pack --shard-size=7y in out
+	wrong "--shard-size: '64MB' is no size such as 1000000 or 64M" \
+		hpdsl-pack --shard-size=64MB in out
+	wrong "--memory-cache: '2Gi' is no size such as 64M" \
+		hpdsl-serve --memory-cache=2Gi a
 	wrong "unrecognized option '--no-such'" hpdsl-ls --no-such
 }
 

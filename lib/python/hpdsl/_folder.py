@@ -125,6 +125,10 @@ class DatasetFolder(VisionDataset):
         self.extensions = extensions
         self.samples: Sequence[Tuple[str, int]] = Samples(listing, labels)
         self.targets: Sequence[int] = Targets(listing, labels)
+        if type(self).make_dataset is not DatasetFolder.make_dataset:
+            self.samples = self.make_dataset(
+                self.root, self.class_to_idx, extensions, is_valid_file)
+            self.targets = [target for _, target in self.samples]
 
     def _listed(self, valid: Valid) -> Listing:
         try:
@@ -144,6 +148,26 @@ class DatasetFolder(VisionDataset):
                 f"Couldn't find any class folder in {text(raw(directory))}.",
                 -errno.ENOENT)
         return classes, {name: i for i, name in enumerate(classes)}
+
+    @staticmethod
+    def make_dataset(directory: Path, class_to_idx: Dict[str, int],
+                     extensions: Union[str, Sequence[str], None] = None,
+                     is_valid_file: Optional[Callable[[str], bool]] = None,
+                     allow_empty: bool = False) -> List[Tuple[str, int]]:
+        """torchvision's: (path, target) of each file of those classes in a folder
+        of a dataset, as samples has them.  What a class made of this one has in
+        its place says what samples are."""
+        if (extensions is None) == (is_valid_file is None):
+            raise ValueError("Both extensions and is_valid_file cannot be None "
+                             "or not None at the same time")
+        if isinstance(extensions, str):
+            extensions = (extensions,)
+        source, root = _opened(directory, None, {})
+        listing, labels = _chosen(source.classes(
+            text(raw(root)), extensions or is_valid_file or ()), class_to_idx)
+        if not allow_empty:
+            _refuse_empty(listing, class_to_idx, extensions)
+        return list(Samples(listing, labels))
 
     def __len__(self) -> int:
         return len(self.samples)

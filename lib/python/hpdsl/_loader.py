@@ -93,7 +93,7 @@ class Loader:
                 of the samples has is a UsageError; what some lack is empty,
                 stats() has how often, and on_warning is called once
     memory      bytes for what was read, at least 16 MiB, as a number or as in
-                "2G"; 0: 1 GiB.  With less, reads are smaller, and on_warning
+                "2G" or "2GiB"; 0: 1 GiB.  With less, reads are smaller, and on_warning
                 says so; a slow loop takes less, see hpdsl-python(7)
     threads     that read and verify, at most 4096; 0: one a core, at least 4
     check       False: checksums are not compared

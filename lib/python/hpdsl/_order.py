@@ -21,7 +21,7 @@ from ._errors import (NotFoundError, RangeError, UsageError, checked, number,
 from ._sample import raw
 
 Size = Union[int, str]
-_SIZE = re.compile(r"([0-9]{1,20})([KMGTkmgt]?)")
+_SIZE = re.compile(r"([0-9]{1,20})(?:([KMGTkmgt])([iI]?[bB])?)?")
 
 # Of a step, as a list: gigabytes.
 _PLACES_MOST = 1 << 24
@@ -274,12 +274,16 @@ class Epoch:
 
 
 def size_of(given: Size, name: str = "memory") -> int:
-    """Of bytes: a number, or text with K, M, G or T behind it, of 1024."""
+    """Of bytes: a number, or text with K, M, G or T behind it, of 1024, as KiB,
+    MiB .. are.  KB, MB .. are refused: they mean powers of 1000, too."""
     if isinstance(given, str):
         found = _SIZE.fullmatch(given)
-        if found is None:
-            raise UsageError(f"{name} {given!r}: no size, as 2G is one")
-        power = " KMGT".index(found[2].upper() or " ")
+        if found is None or len(found[3] or "iB") == 1:
+            raise UsageError(f"{name} {given!r}: no size, as " + (
+                "2G is one" if found is None else
+                f"{found[1]}{found[2].upper()} or {found[1]}{found[2].upper()}iB, "
+                "powers of 1024, is one"))
+        power = " KMGT".index((found[2] or " ").upper())
         given = int(found[1]) << 10 * power
     given = operator.index(given)
     if not 0 <= given < 1 << 64:

@@ -12,6 +12,7 @@ from typing import (Any, Dict, ItemsView, KeysView, List, NamedTuple,
                     ValuesView)
 
 from . import _abi, _file
+from ._called import no_member
 
 Path = Union[str, bytes, "os.PathLike[str]"]
 
@@ -185,7 +186,8 @@ class Sample:
         if isinstance(given, str) and without_dot(given) in self.members:
             return without_dot(given)
         raise KeyError(f"sample {self.number} {self.key!r} has no {given!r}: "
-                       f"there are {', '.join(map(repr, self.members))}")
+                       f"there are {', '.join(map(repr, self.members))}"
+                       f"{no_member(given)}")
 
     def open(self, suffix: str) -> io.BytesIO:
         """The content of that member as a file; f.name is its path.  It is in
