@@ -145,7 +145,8 @@ static int check_keys(const struct hp_yaml_map *m, struct hpdsl_error *err)
 	}
 	if (m->line)
 		return hp_fail(err, HPDSL_ECORRUPT,
-			       "%s: line %zu: a loader's state has no '%s'",
+			       "%s: line %zu: '%s' is no field of a loader's "
+			       "state",
 			       m->name, m->line, m->unknown);
 	if (!m->seen)
 		return hp_fail(err, HPDSL_ECORRUPT,

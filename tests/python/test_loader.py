@@ -823,7 +823,8 @@ class States(Packed):
             with self.assertRaisesRegex(hpdsl.CorruptError, "state"):
                 loader.load_state_dict({"seed": "x"})
             for other, text in (({}, "nothing of"),
-                                ({"state": object()}, "has no 'state'"),
+                                ({"state": object()},
+                                 r"'state' is no field of .*seek\(epoch"),
                                 ({"format": "hpdsl-state"},
                                  "'version' is missing")):
                 with self.assertRaisesRegex(hpdsl.CorruptError, text):

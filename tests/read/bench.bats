@@ -229,7 +229,7 @@ bytes_of()
 	for command in hpdsl-order hpdsl-bench; do
 		fails 3 "broken: line 2: " $command --state=broken "$ds"
 		fails 3 "lacks: 'seed' is missing" $command --state=lacks "$ds"
-		fails 3 "other: line 1: a loader's state has no 'lr'" \
+		fails 3 "other: line 1: 'lr' is no field of a loader's state" \
 			$command --state=other "$ds"
 		fails 3 "negative: line 1: not a number" $command --state=negative "$ds"
 		fails 3 "later: line 1: 3 is no version of a state but 2" \

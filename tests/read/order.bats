@@ -367,7 +367,7 @@ numbers()
 			hpdsl-order --state=plain --batch=4 $option ds
 	done
 	echo '{"seed": 9, "W": 4}' > old
-	fails 3 "a loader's state has no 'W'" hpdsl-order --state=old ds
+	fails 3 "'W' is no field of a loader's state" hpdsl-order --state=old ds
 	numbers --include='b/*' --exclude='*3.txt' | sort -n |
 		diff - <(seq 12 18 | grep -vx 15)
 	printf '%s\n' 5 3 22 5 > list

@@ -12,7 +12,7 @@ from . import _abi
 from ._abi import lib
 from ._choice import Choice, address_of
 from ._dataset import Dataset
-from ._errors import checked
+from ._errors import CorruptError, checked
 from ._order import Order, end_number, filled
 
 
@@ -43,7 +43,12 @@ def read_state(state: Union[str, Mapping[str, Any]], dataset: Dataset,
                                                             default=str)
             ).encode()
     c, handle = _abi.State(), dataset.handle()
-    checked(lib.state_parse, text, len(text), b"state", ctypes.byref(c))
+    try:
+        checked(lib.state_parse, text, len(text), b"state", ctypes.byref(c))
+    except CorruptError as e:
+        raise CorruptError(f"{e}; wanted is what state_dict() of an hpdsl loader "
+                           "has given: where another one was, seek(epoch, step) "
+                           "goes") from None
     order = filled(Order._of(c.order), dataset, choice,
                    0 if c.order.batch else batch_size, ranks, workers)
     c.order = order._c()

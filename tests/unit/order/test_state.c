@@ -151,17 +151,19 @@ static void what_is_no_state_is_told(void **state)
 	assert_int_equal(parse("seed: 1\nsteps: 7\n'w\u00e9': 2\n", &s, &err),
 			 HPDSL_ECORRUPT);
 	assert_string_equal(err.msg,
-			    "state: line 2: a loader's state has no 'steps'");
+			    "state: line 2: 'steps' is no field of a loader's "
+			    "state");
 	assert_int_equal(parse("\"a\\nb\\xe9\": 2", &s, &err), HPDSL_ECORRUPT);
 	assert_string_equal(err.msg,
-			    "state: line 1: a loader's state has no 'a?b?\?'");
+			    "state: line 1: 'a?b?\?' is no field of a loader's "
+			    "state");
 	assert_int_equal(parse("seed: 1\n---\nseed: 2\n", &s, &err),
 			 HPDSL_ECORRUPT);
 	assert_string_equal(err.msg, "state: line 2: one mapping was expected");
 	/* a nested one is not the state's */
 	assert_int_equal(parse("'': {x: 1}", &s, &err), HPDSL_ECORRUPT);
-	assert_string_equal(err.msg,
-			    "state: line 1: a loader's state has no ''");
+	assert_string_equal(
+		err.msg, "state: line 1: '' is no field of a loader's state");
 }
 
 static void is_text(const struct hpdsl_state *s, const char *text)
