@@ -80,7 +80,9 @@ static bool agrees(const struct hpdsl_reindex_options *opt,
  * where names are stored the index alone knows how they were grouped. */
 static bool is_packers(const struct hp_reindex *x)
 {
-	if (x->adopt)
+	/* What is there is known, not yet what there will be. */
+	if (x->adopt || (x->has_manifest && x->manifest.adopted) ||
+	    (x->index && hp_index_flags(x->index) & HP_INDEX_FOREIGN))
 		return false;
 	if (x->index && (!x->has_manifest || hp_index_has_stored(x->index)))
 		return true;
