@@ -207,6 +207,8 @@ int cmd_preload(const char *name);
 
 /* s as one word of a shell, printable; the caller frees it. */
 char *cmd_quoted(const char *s);
+/* A path so, which no command takes for an option. */
+char *cmd_quoted_path(const char *path);
 /* s as a string of Python's, which the caller frees; NULL: it has what is not
  * to be printed. */
 char *cmd_python_string(const char *s);

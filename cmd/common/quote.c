@@ -96,6 +96,15 @@ char *cmd_quoted(const char *s)
 	return text;
 }
 
+char *cmd_quoted_path(const char *path)
+{
+	cmd_auto_free char *safe = NULL;
+
+	if (asprintf(&safe, "%s%s", *path == '-' ? "./" : "", path) < 0)
+		cmd_no_memory();
+	return cmd_quoted(safe);
+}
+
 char *cmd_python_string(const char *s)
 {
 	char *text = NULL;

@@ -144,6 +144,7 @@ static void print_json(const struct hpdsl_reindex_report *r)
 	cmd_json_u64(&j, "unlabelled", r->unlabelled);
 	cmd_json_u64(&j, "label_members", r->label_members);
 	cmd_json_u64(&j, "label_bytes", r->label_bytes);
+	cmd_json_u64(&j, "cls_members", r->cls_members);
 	cmd_json_bool(&j, "unchanged", r->unchanged);
 	cmd_json_string(&j, "group", hpdsl_group_word(r->group));
 	cmd_json_bool(&j, "shuffled", r->shuffled);
@@ -184,6 +185,35 @@ static void print_summary(const struct hpdsl_reindex_report *r)
 			    "the tar files shuffled the samples)");
 }
 
+/* The dataset, as an argument of the next run: index and manifest lie there. */
+static char *place(const struct index *x)
+{
+	const char *at = x->opt.output ? x->opt.output : x->dataset;
+	const char *tar = x->args.v[0], *slash = strrchr(tar, '/');
+	cmd_auto_free char *folder = NULL;
+
+	if (!at) {
+		folder = !slash	      ? strdup(".") :
+			 slash == tar ? strdup("/") :
+					strndup(tar, (size_t)(slash - tar));
+		if (!folder)
+			cmd_no_memory();
+		at = folder;
+	}
+	return cmd_quoted_path(at);
+}
+
+static void print_labels(const struct index *x,
+			 const struct hpdsl_reindex_report *r)
+{
+	cmd_auto_free char *at = r->cls_members ? place(x) : NULL;
+
+	if (at)
+		cmd_message("no sample has a label, and %s .cls may say them: "
+			    "hpdsl-index --labels=cls %s",
+			    cmd_many(r->cls_members, "member").s, at);
+}
+
 int main(int argc, char **argv)
 {
 	struct index x = { .opt.group = HPDSL_GROUP_LOOK };
@@ -202,13 +232,13 @@ int main(int argc, char **argv)
 	cmd_watch(&x.opt.watch, x.common.quiet);
 	ret = hpdsl_reindex(x.dataset, &x.opt, &report, &err);
 	cmd_progress_end();
+	if (ret == 0 && x.common.json)
+		print_json(&report);
+	else if (ret == 0 && !x.common.quiet)
+		print_summary(&report);
+	if (ret == 0 && !x.common.quiet)
+		print_labels(&x, &report);
 	free(x.args.v);
 	free(x.double_suffix.v);
-	if (ret < 0)
-		return cmd_tell(&err);
-	if (x.common.json)
-		print_json(&report);
-	else if (!x.common.quiet)
-		print_summary(&report);
-	return CMD_DONE;
+	return ret < 0 ? cmd_tell(&err) : CMD_DONE;
 }

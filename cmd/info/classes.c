@@ -100,12 +100,31 @@ static void put_text(struct info *i, const struct hpdsl_dataset *ds,
 	info_row(i, "classes", "%s", text);
 }
 
-void info_classes(struct info *i, const struct hpdsl_dataset *ds)
+/* The members .cls may say them, and nobody has asked these. */
+static void put_none(struct info *i, const struct info_pack *p, uint64_t cls)
+{
+	cmd_auto_free char *at = cmd_quoted_path(i->path);
+	bool adopted = p->manifest && p->m.adopted;
+
+	if (!cls)
+		info_row(i, "classes", "none");
+	else if (i->kind == HPDSL_KIND_STAGE)
+		info_row(i, "classes", "none, and %s .cls may say them",
+			 cmd_many(cls, "member").s);
+	else /* what is quoted is not to be escaped as well */
+		cmd_print("  %-12s none, and %s .cls may say them: hpdsl-%s "
+			  "--labels=cls %s%s\n",
+			  "classes", cmd_many(cls, "member").s,
+			  adopted ? "index" : "pack", at,
+			  adopted ? "" : " OUTPUT");
+}
+
+void info_classes(struct info *i, const struct info_pack *p, uint64_t cls)
 {
 	cmd_auto_free uint64_t *times = NULL;
-	struct hpdsl_counts n;
+	const struct hpdsl_dataset *ds = p->ds;
+	const struct hpdsl_counts n = p->counts;
 
-	hpdsl_count(ds, &n);
 	if (n.classes && n.samples <= COUNTED)
 		times = count(i, ds, &n);
 	if (info_json(i))
@@ -113,5 +132,5 @@ void info_classes(struct info *i, const struct hpdsl_dataset *ds)
 	else if (n.classes)
 		put_text(i, ds, &n, times);
 	else
-		info_row(i, "classes", "none");
+		put_none(i, p, cls);
 }

@@ -171,7 +171,7 @@ static void tell_python(struct info *i, const struct contents *c,
 }
 
 void info_contents(struct info *i, const struct hpdsl_dataset *ds,
-		   const struct hpdsl_group_look *look_of)
+		   const struct hpdsl_group_look *look_of, uint64_t *ret_cls)
 {
 	static const struct info_words folders = { "folders", "top_folders",
 						   "folder", "samples",
@@ -188,6 +188,7 @@ void info_contents(struct info *i, const struct hpdsl_dataset *ds,
 				 cmd_many(c.members, "member").s);
 		tell_python(i, &c, look_of);
 	}
+	*ret_cls = info_counts_of(&c.suffixes, "cls");
 	info_counts_free(&c.suffixes);
 	info_counts_free(&c.folders);
 }

@@ -109,6 +109,14 @@ void info_suffixes_tell(struct info *i, struct info_counts *c,
 	info_counts_tell(i, c, &w);
 }
 
+uint64_t info_counts_of(const struct info_counts *c, const char *name)
+{
+	for (size_t k = 0; k < c->n; k++)
+		if (!strcmp(c->v[k].name, name))
+			return c->v[k].n;
+	return 0;
+}
+
 void info_counts_free(struct info_counts *c)
 {
 	for (size_t k = 0; k < c->n; k++)

@@ -164,6 +164,7 @@ static void tell_manifest(struct info *i, const struct hpdsl_manifest_info *m)
 void info_pack_tell(struct info *i, const struct info_pack *p)
 {
 	struct hpdsl_group_look look;
+	uint64_t cls;
 
 	tell_ids(i, p);
 	tell_counts(i, p);
@@ -171,8 +172,8 @@ void info_pack_tell(struct info *i, const struct info_pack *p)
 	tell_shuffled(i, p);
 	info_look_dataset(i, p, &look);
 	if (p->ds) {
-		info_contents(i, p->ds, &look);
-		info_classes(i, p->ds);
+		info_contents(i, p->ds, &look, &cls);
+		info_classes(i, p, cls);
 	}
 	if (p->manifest)
 		tell_manifest(i, &p->m);

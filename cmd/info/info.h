@@ -109,7 +109,8 @@ void info_pairs(struct info *i, const char *label, const char *field,
 		const struct hpdsl_pairs *p);
 
 /* classes.c */
-void info_classes(struct info *i, const struct hpdsl_dataset *ds);
+/* With cls members .cls, as far as looked at, that the packer did not make. */
+void info_classes(struct info *i, const struct info_pack *p, uint64_t cls);
 
 /* sizes.c: least, median and most of n sizes, which are sorted. */
 struct info_sizes {
@@ -148,6 +149,8 @@ void info_counts_tell(struct info *i, struct info_counts *c,
 /* The same of suffixes; field of the number: "files" or "members". */
 void info_suffixes_tell(struct info *i, struct info_counts *c,
 			const char *field);
+/* How many have this name. */
+uint64_t info_counts_of(const struct info_counts *c, const char *name);
 void info_counts_free(struct info_counts *c);
 
 /* guess.c: what a tree looks like. */
@@ -172,9 +175,10 @@ void info_guess(const char *root, const struct cmd_strings *names, bool all,
 		const struct hpdsl_group_look *look, struct info_guess *ret);
 void info_guess_tell(struct info *i, const struct info_guess *g);
 
-/* contents.c: suffixes, folders, a line of Python; look says of its samples. */
+/* contents.c: suffixes, folders, a line of Python; look says of its samples.
+ * ret_cls: members .cls that are not the packer's, as far as looked at. */
 void info_contents(struct info *i, const struct hpdsl_dataset *ds,
-		   const struct hpdsl_group_look *look);
+		   const struct hpdsl_group_look *look, uint64_t *ret_cls);
 
 /* look.c: what a sample is, and what is odd about that. */
 void info_look(struct info *i, const struct hpdsl_group_look *look);

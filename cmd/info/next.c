@@ -45,15 +45,10 @@ void info_next_word(struct info *i, const char *word)
 
 void info_next_path(struct info *i, const char *path)
 {
-	cmd_auto_free char *safe = NULL;
+	cmd_auto_free char *text = cmd_quoted_path(path);
 
-	if (*path != '-') {
-		info_next_word(i, path);
-		return;
-	}
-	if (asprintf(&safe, "./%s", path) < 0)
-		cmd_no_memory();
-	info_next_word(i, safe);
+	add(i, " ");
+	add(i, text);
 }
 
 void info_next_option(struct info *i, const char *name, const char *value)

@@ -22,13 +22,19 @@ enum {
 static bool take_name(void *arg, const char *name, size_t len, uint64_t size)
 {
 	struct tars *t = arg;
+	char *kept = strndup(name, len);
 
 	(void)size;
+	if (!kept)
+		cmd_no_memory();
 	if (!t->first) {
-		t->first = strndup(name, len);
+		t->first = strdup(kept);
 		if (!t->first)
 			cmd_no_memory();
 	}
+	while (kept[0] == '.' && kept[1] == '/')
+		memmove(kept, kept + 2, strlen(kept + 2) + 1);
+	cmd_strings_add(&t->paths, kept);
 	info_suffixes_add(&t->suffixes, name, len, hpdsl_key_length(name, len));
 	return ++t->names == NAMES;
 }
@@ -78,10 +84,25 @@ static const char *what(const struct info *i, const struct tars *t)
 			"tar files";
 }
 
+/* What a sample would be, by the names of the first one. */
+static void tell_look(struct info *i, const struct tars *t)
+{
+	struct hpdsl_group_look look;
+	struct hpdsl_error err;
+
+	if (!t->paths.n)
+		return;
+	if (hpdsl_group_look(NULL, t->paths.v, t->paths.n, &look, &err) < 0)
+		info_failed(i, &err);
+	else
+		info_look(i, &look);
+}
+
 static void tell_names(struct info *i, struct tars *t)
 {
 	if (t->first)
 		info_name(i, "first", "first_member", t->first);
+	tell_look(i, t);
 	info_suffixes_tell(i, &t->suffixes, "members");
 	if (!t->first && !i->wrong && !i->unread)
 		info_row(i, "holds", "no files%s",
@@ -136,6 +157,9 @@ static void release(struct tars *t)
 {
 	tars_free(t);
 	free(t->first);
+	for (size_t k = 0; k < t->paths.n; k++)
+		free((char *)t->paths.v[k]);
+	free(t->paths.v);
 	info_counts_free(&t->suffixes);
 }
 

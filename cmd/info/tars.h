@@ -26,6 +26,7 @@ struct tars {
 	/* Of the first one that has files in it: */
 	size_t shown;
 	struct info_counts suffixes;
+	struct cmd_strings paths; /* without ./ in front; allocated */
 	char *first;
 	uint64_t names;
 	bool whole; /* they were all of it, and of all */

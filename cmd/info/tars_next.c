@@ -130,6 +130,13 @@ static bool add_globs(struct info *i, const struct tars *t)
 	return true;
 }
 
+/* As WebDataset has classes; in any tar, if in the first one. */
+static void next_labels(struct info *i, const struct tars *t)
+{
+	if (info_counts_of(&t->suffixes, "cls"))
+		info_next_more(i, " --labels=cls");
+}
+
 static void next_pack(struct info *i, const struct tars *t)
 {
 	enum clash c = clash(t);
@@ -141,6 +148,7 @@ static void next_pack(struct info *i, const struct tars *t)
 		return;
 	}
 	info_next(i, c == PREFIX ? "hpdsl-pack --prefix-input" : "hpdsl-pack");
+	next_labels(i, t);
 	/* hpdsl-pack takes no archive that is none */
 	if (!t->dir || t->none || !add_globs(i, t))
 		for (size_t k = 0; k < t->n; k++) {
@@ -174,6 +182,7 @@ static bool has_names(const struct tars *t)
 static void next_index(struct info *i, const struct tars *t)
 {
 	info_next(i, "hpdsl-index");
+	next_labels(i, t);
 	if (!t->dir || access(t->dir, W_OK) < 0) {
 		info_next_more(i, " -o");
 		info_next_output(i, i->path);

@@ -341,6 +341,9 @@ static void next_pack(struct info *i, const struct walk *w)
 		return;
 	}
 	info_next(i, pack[class_folder(w)]);
+	if (!class_folder(w) && w->look.verdict != HPDSL_LOOK_REFUSE &&
+	    w->guess.is != INFO_ZARR && info_counts_of(&w->suffixes, "cls"))
+		info_next_more(i, " --labels=cls");
 	if (w->guess.is == INFO_ZARR)
 		info_next_more(i, " --group=none");
 	else if (w->look.verdict == HPDSL_LOOK_REFUSE)

@@ -2,22 +2,10 @@
 /* What to type next, once a pack is complete: for a person at a terminal. */
 #include "pack.h"
 
-#include <string.h>
-
-/* As one word of a shell, which is no option either. */
-static char *for_shell(const char *name)
-{
-	cmd_auto_free char *safe = NULL;
-
-	if (asprintf(&safe, "%s%s", *name == '-' ? "./" : "", name) < 0)
-		cmd_no_memory();
-	return cmd_quoted(safe);
-}
-
 void pack_tell_next(const struct pack *p)
 {
 	const char *output = p->opt.output;
-	cmd_auto_free char *at = for_shell(output);
+	cmd_auto_free char *at = cmd_quoted_path(output);
 	cmd_auto_free char *string = cmd_python_string(output);
 	unsigned tars = p->readers & PACK_OF_TAR;
 

@@ -86,6 +86,10 @@ struct hpdsl_reindex_report {
 		unlabelled; /* samples without one, if there are any */
 	/* Members .cls or .json that were read once more for them. */
 	uint64_t label_members, label_bytes;
+	/* Members .cls of adopted samples, none of which has a class, though
+	 * HPDSL_LABELS_CLS might give them some; 0 where it is not so, and with
+	 * HPDSL_LABELS_NONE. */
+	uint64_t cls_members;
 	double seconds;
 	uint8_t dataset_id[16];
 	bool has_sha256; /* the next */

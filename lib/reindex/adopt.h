@@ -108,6 +108,8 @@ int hp_adopt_labels_read(struct hp_reindex *x, struct hpdsl_error *err);
  * or those that were are lost; HPDSL_ECHANGED.
  */
 int hp_adopt_label(struct hp_reindex *x, struct hpdsl_error *err);
+/* Members .cls that nobody asked for, where no sample has a class. */
+uint64_t hp_adopt_unasked(const struct hp_reindex *x);
 /* Those that they have in the old index: adopt_kept.c. */
 int hp_adopt_keep_labels(struct hp_reindex *x, struct hpdsl_error *err);
 /* There is none that has them: HPDSL_EUSAGE. */

@@ -260,6 +260,21 @@ int hp_adopt_label(struct hp_reindex *x, struct hpdsl_error *err)
 	return r;
 }
 
+uint64_t hp_adopt_unasked(const struct hp_reindex *x)
+{
+	const struct hp_list *list = &x->list;
+	uint64_t n = 0;
+
+	/* What is a sample by itself says the class of none. */
+	if (x->opt->labels != HPDSL_LABELS_KEEP || list->n_classes ||
+	    x->group == HPDSL_GROUP_NONE)
+		return 0;
+	for (uint64_t i = 0; i < list->n_files; i++)
+		n += !strcmp(list->files[i].path + list->files[i].key_len,
+			     ".cls");
+	return n;
+}
+
 bool hp_adopt_relabels(const struct hp_reindex *x)
 {
 	return x->adopt &&

@@ -313,6 +313,7 @@ static void report(const struct hp_reindex *x, struct hpdsl_reindex_report *ret)
 		return;
 	ret->label_members = a->label_members;
 	ret->label_bytes = a->label_bytes;
+	ret->cls_members = hp_adopt_unasked(x);
 	ret->links = a->links;
 	ret->folders = a->folders;
 	ret->specials = a->specials;

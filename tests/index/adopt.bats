@@ -470,6 +470,15 @@ zipfile.ZipFile("small.zip", "w").writestr("a", "x")'
 	{
 		hpdsl-ls --samples -l "$1" | awk '{ print $NF, $(NF - 1) }'
 	}
+	(cd d && hpdsl-index -- *.tar 2> ../err)
+	tail -n 1 err | grep 'no sample has a label, and 3 members .cls may say them: hpdsl-index --labels=cls \.$'
+	hpdsl-index --json -- d 2> err > got
+	grep '"cls_members": 3,' got
+	grep 'hpdsl-index --labels=cls d$' err
+	hpdsl-index --labels=none d 2> err
+	hpdsl-index --group=none d 2>> err
+	grep 'may say them' err && false
+	rm d/dataset.yaml d/index.hpdsl
 	hpdsl-index --labels=cls d 2> err
 	grep 'for the classes 3 members were read once more, 7 bytes' err
 	grep 'classes: 11, 2 samples without' err

@@ -485,12 +485,12 @@ print(sum(sum(b.mask) for b in loader))")" = "$1" ] ||
 	told 0 shards
 	has "shards: a directory of tar files that are no dataset yet" \
 		"taken by webdataset, dali, energon, wids, hf, ray" \
-		"suffixes 1 cls, 1 jpg" "first 0.cls" "next hpdsl-index shards"
+		"suffixes 1 cls, 1 jpg" "first 0.cls" "next hpdsl-index --labels=cls shards"
 	is 'd["kind"], d["tars"], d["compressed"]' "('tars', 12, 0)"
 	[ "$(value 'd["tar_bytes"]')" = "$(cat shards/* | wc -c)" ]
 	told 0 shards/001.tar shards/005.tar
 	is 'd["kind"], d["tars"]' "('tars', 2)"
-	has "next hpdsl-index -o 001.hpdsl shards/001.tar shards/005.tar"
+	has "next hpdsl-index --labels=cls -o 001.hpdsl shards/001.tar shards/005.tar"
 	told 0 shards/003.tar
 	is 'd["samples"], d["members"], d["at_least"]' "(1, 2, False)"
 	fails 2 "TAR files, not also 'shards'" hpdsl-info shards/001.tar shards
@@ -503,7 +503,14 @@ print(sum(sum(b.mask) for b in loader))")" = "$1" ] ||
 	told 0 shards
 	eval "$(sed -n 's/^  next *//p' <<< "$output") -q"
 	told 0 shards
-	has "shards: a dataset of tar files that others wrote"
+	has "shards: a dataset of tar files that others wrote" "sample '0': cls jpg" \
+		"classes 12, of 1 sample each: 0, 1, 2, 3, ..."
+	hpdsl-index -q --labels=none shards
+	hpdsl-pack -q shards "it's"
+	told 0 shards
+	has "classes none, and 12 members .cls may say them: hpdsl-index --labels=cls shards"
+	told 0 "it's"
+	has "classes none, and 12 members .cls may say them: hpdsl-pack --labels=cls 'it'\\''s' OUTPUT"
 	told 0 shards/003.tar
 	is 'd["kind"]' tar
 }
@@ -547,7 +554,7 @@ print(sum(sum(b.mask) for b in loader))")" = "$1" ] ||
 	gzip shards/*.tar
 	told 0 shards
 	has "shards: a directory of compressed archives" "first 0.cls" \
-		"next hpdsl-pack shards/*.tar.gz shards.hpdsl"
+		"next hpdsl-pack --labels=cls shards/*.tar.gz shards.hpdsl"
 	eval "$(sed -n 's/^  next *//p' <<< "$output") -q"
 	told 0 shards.hpdsl
 	is 'd["samples"]' 2
@@ -588,10 +595,11 @@ zipfile.ZipFile("zip.tar", "w").writestr("1.txt", "one")'
 	gzip -c in/000.tar > gz.tar
 	cp in/001.tar plain.tar.gz
 	cp in/002.tar plain.zip
+	local -A labels=([zip.tar]="" [gz.tar]="--labels=cls ")
 	for name in zip.tar gz.tar; do
 		told 0 "$name"
 		has "$name: a compressed archive" \
-			"next hpdsl-pack $name ${name%.tar}.hpdsl"
+			"next hpdsl-pack ${labels[$name]}$name ${name%.tar}.hpdsl"
 		is 'd["compressed"]' 1
 		typed
 	done
@@ -608,11 +616,11 @@ zipfile.ZipFile("zip.tar", "w").writestr("1.txt", "one")'
 	mv plain.tar.gz two/a.tar.gz
 	told 0 one
 	has "one: a directory of compressed archives" \
-		"next hpdsl-pack one/*.tar one.hpdsl"
+		"next hpdsl-pack --labels=cls one/*.tar one.hpdsl"
 	typed
 	told 0 two
 	has "two: a directory of tar files that are no dataset yet" \
-		"next hpdsl-pack two/*.tar.gz two.hpdsl"
+		"next hpdsl-pack --labels=cls two/*.tar.gz two.hpdsl"
 	typed
 	told 0 two.hpdsl
 	is 'd["samples"]' 1
@@ -634,7 +642,7 @@ zipfile.ZipFile("zip.tar", "w").writestr("1.txt", "one")'
 zipfile.ZipFile("all/d.zip", "w").writestr("9.txt", "nine")'
 	told 0 all
 	has "all: a directory of tar files, some of them compressed" \
-		"next hpdsl-pack all/*.tar all/*.tar.gz all/*.TAR.XZ $(
+		"next hpdsl-pack --labels=cls all/*.tar all/*.tar.gz all/*.TAR.XZ $(
 		)all/*.zip all.hpdsl"
 	is 'd["tars"], d["compressed"]' "(4, 3)"
 	typed
@@ -643,7 +651,7 @@ zipfile.ZipFile("all/d.zip", "w").writestr("9.txt", "nine")'
 	# the same files in two
 	cp all/a.tar all/e.tar
 	told 0 all
-	has "next hpdsl-pack --prefix-input all/*.tar all/*.tar.gz $(
+	has "next hpdsl-pack --prefix-input --labels=cls all/*.tar all/*.tar.gz $(
 		)all/*.TAR.XZ all/*.zip all-2.hpdsl"
 	typed
 	told 0 all-2.hpdsl
@@ -653,7 +661,7 @@ zipfile.ZipFile("all/d.zip", "w").writestr("9.txt", "nine")'
 	cp in/003.tar x/t.tar
 	cp all/a.tar y/t.tar
 	told 0 x/t.tar y/t.tar
-	has "next hpdsl-pack x/t.tar y/t.tar t.hpdsl"
+	has "next hpdsl-pack --labels=cls x/t.tar y/t.tar t.hpdsl"
 	typed
 	cp x/t.tar y/t.tar
 	told 0 x/t.tar y/t.tar
@@ -678,7 +686,7 @@ zipfile.ZipFile("all/d.zip", "w").writestr("9.txt", "nine")'
 	tars in 1
 	cp in/000.tar folders/b.tar
 	told 0 folders
-	has "first 0.cls" "next hpdsl-index folders"
+	has "first 0.cls" "next hpdsl-index --labels=cls folders"
 	typed
 }
 
