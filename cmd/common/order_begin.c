@@ -55,7 +55,7 @@ static int take_samples(struct cmd_order *o)
 
 static bool all_samples(const struct cmd_order *o)
 {
-	return !o->labels.n && !o->folders.n && !o->include.n &&
+	return !o->labels.n && !o->folders.n && !o->tars.n && !o->include.n &&
 	       !o->exclude.n && !o->samples && !o->choice.split_to &&
 	       !o->choice.balanced;
 }
@@ -77,6 +77,8 @@ static int choose(struct cmd_order *o, const struct hpdsl_dataset *ds,
 		return status;
 	o->choice.folders = o->folders.v;
 	o->choice.n_folders = o->folders.n;
+	o->choice.tars = o->tars.v;
+	o->choice.n_tars = o->tars.n;
 	o->choice.include = o->include.v;
 	o->choice.n_include = o->include.n;
 	o->choice.exclude = o->exclude.v;
@@ -124,6 +126,7 @@ void cmd_order_release(struct cmd_order *o)
 	free((void *)o->choice.samples);
 	free(o->labels.v);
 	free(o->folders.v);
+	free(o->tars.v);
 	free(o->include.v);
 	free(o->exclude.v);
 }

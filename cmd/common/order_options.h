@@ -17,7 +17,7 @@ struct cmd_order {
 	uint64_t given, given_too; /* see cmd_order_gave() */
 
 	/* The choice, as it was asked for. */
-	struct cmd_strings labels, folders, include, exclude;
+	struct cmd_strings labels, folders, tars, include, exclude;
 	const char *samples; /* a file */
 	struct hpdsl_choice_options choice;
 };

@@ -94,6 +94,13 @@ struct hpdsl_choice_options {
 	 */
 	const char *const *folders;
 	size_t n_folders;
+	/*
+	 * File names of chunks, in no folder, or patterns of hpdsl_glob_match:
+	 * a sample is in if it lies in one of these.  Each has to match a
+	 * chunk.
+	 */
+	const char *const *tars;
+	size_t n_tars;
 	/* Sample numbers, in any order; one that repeats counts once.  NULL: no
 	 * list. */
 	const uint64_t *samples;
@@ -122,8 +129,8 @@ struct hpdsl_choice_options {
 };
 
 /*
- * HPDSL_EUSAGE: no such class, sample or folder, shares that are none, two
- * kinds of weights, a weight above HPDSL_WEIGHT_MOST, or not one sample is
+ * HPDSL_EUSAGE: no such class, sample, folder or chunk, shares that are none,
+ * two kinds of weights, a weight above HPDSL_WEIGHT_MOST, or not one sample is
  * left; HPDSL_ECORRUPT, -ENOMEM.
  */
 HPDSL_API int hpdsl_choose(const struct hpdsl_dataset *ds,

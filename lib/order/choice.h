@@ -35,8 +35,8 @@ static inline bool hp_choice_weighted(const struct hpdsl_choice *c)
 }
 
 /*
- * Its parts: pick.c and folder.c take samples out of c->bits, weight.c weighs
- * them.
+ * Its parts: pick.c, folder.c and tars.c take samples out of c->bits, weight.c
+ * weighs them.
  */
 int hp_choice_pick(struct hpdsl_choice *c, const struct hp_index *ix,
 		   const struct hpdsl_choice_options *opt,
@@ -44,6 +44,9 @@ int hp_choice_pick(struct hpdsl_choice *c, const struct hp_index *ix,
 int hp_choice_drop_folders(struct hpdsl_choice *c, const struct hp_index *ix,
 			   const struct hpdsl_choice_options *opt,
 			   struct hpdsl_error *err);
+int hp_choice_drop_tars(struct hpdsl_choice *c, const struct hp_index *ix,
+			const struct hpdsl_choice_options *opt,
+			struct hpdsl_error *err);
 static inline void hp_choice_drop(struct hpdsl_choice *c, uint64_t sample)
 {
 	c->bits[sample / 64] &= ~(UINT64_C(1) << sample % 64);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Taking samples: a list, a share, classes, folders, names.  Each takes from
- * the bitmap what does not pass, the cheap ones first.
+ * Taking samples: a list, a share, chunks, classes, folders, names.  Each takes
+ * from the bitmap what does not pass, the cheap ones first.
  */
 #include "order/choice.h"
 
@@ -187,6 +187,8 @@ int hp_choice_pick(struct hpdsl_choice *c, const struct hp_index *ix,
 		r = take_list(c, opt, err);
 	if (r == 0 && (opt->split_from || opt->split_to))
 		r = drop_share(c, opt, err);
+	if (r == 0 && opt->n_tars)
+		r = hp_choice_drop_tars(c, ix, opt, err);
 	if (r == 0 && opt->n_labels)
 		r = drop_labels(c, ix, opt, err);
 	if (r == 0 && opt->n_folders)

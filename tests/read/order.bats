@@ -427,6 +427,11 @@ folder()
 			hpdsl-order --folder=tra $f
 	done
 	[ "$(folder apart train | wc -l)" = 28 ]
+	# by the file that they lie in, which is elsewhere
+	hpdsl-order --tars='o*.tar' adopted | cut -f 3 | LC_ALL=C sort |
+		diff - <(folder adopted val)
+	fails 2 "no tar is called 'some', there are 'others.tar', 'some.tar'" \
+		hpdsl-order --tars=some adopted
 	folder packed val | grep -vE '^val/(cat|a:b)/[0-9]' && false
 	# the state knows the choice by its samples
 	hpdsl-bench -q --batch=2 --steps=1 --folder=val --save=state packed

@@ -151,6 +151,7 @@ class ChoiceOptions(Structure):
                 ("include", c_void_p), ("exclude", c_void_p),
                 ("n_include", c_size_t), ("n_exclude", c_size_t),
                 ("folders", c_void_p), ("n_folders", c_size_t),
+                ("tars", c_void_p), ("n_tars", c_size_t),
                 ("samples", c_void_p), ("n_samples", c_uint64),
                 ("split_from", c_uint32), ("split_to", c_uint32),
                 ("split_seed", c_uint64), ("balanced", c_bool),

@@ -197,6 +197,32 @@ static void shares_have_nothing_in_common(void **state)
 		assert_int_equal(times[s], 1);
 }
 
+/* Two patterns may mean the same one. */
+static void samples_of_tars(void **state)
+{
+	static const char *const of[] = { "chunk-00000[02].tar", "*5.tar",
+					  "chunk-000005.tar" };
+	struct hpdsl_choice *c = choose(
+		(struct hpdsl_choice_options){ .tars = of, .n_tars = 3 });
+	struct hpdsl_chunk chunk;
+	uint64_t n = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < 6; i++) {
+		bool in = i == 0 || i == 2 || i == 5;
+
+		assert_int_equal(hp_index_chunk(ix, i, &chunk, NULL), 0);
+		for (uint64_t s = 0; s < chunk.samples; s++)
+			assert_int_equal(
+				hpdsl_choice_has(c, chunk.first_sample + s),
+				in);
+		n += in ? chunk.samples : 0;
+	}
+	assert_in_range(n, 1, N - 1);
+	assert_int_equal(hpdsl_choice_samples(c), n);
+	hpdsl_choice_free(c);
+}
+
 /* Whatever else is chosen, a sample is on the same side of a split. */
 static void a_split_is_of_the_dataset(void **state)
 {
@@ -403,6 +429,7 @@ static void nonsense_is_refused(void **state)
 	static const uint32_t label[] = { CLASSES }, class_4[] = { 4 };
 	static const uint64_t sample[] = { N }, even[] = { 4 };
 	static const char *const nothing[] = { "*.jpg" };
+	static const char *const tars[] = { "*1.tar", "train-*.tar" };
 	uint64_t weight[N] = { 0 };
 
 	(void)state;
@@ -420,6 +447,10 @@ static void nonsense_is_refused(void **state)
 		"7 to 0 billionths are no share of a dataset");
 	refused((struct hpdsl_choice_options){ .split_to = 4999999 },
 		"not one sample of 200 is chosen");
+	refused((struct hpdsl_choice_options){ .tars = tars, .n_tars = 2 },
+		"no tar is called 'train-*.tar', there are 'chunk-000000.tar', "
+		"'chunk-000001.tar', 'chunk-000002.tar', 'chunk-000003.tar', "
+		"'chunk-000004.tar', 'chunk-000005.tar'");
 	refused((struct hpdsl_choice_options){ .include = nothing,
 					       .n_include = 1 },
 		"not one sample of 200 is chosen");
@@ -509,6 +540,7 @@ int main(void)
 		cmocka_unit_test(all_that_is_asked_holds),
 		cmocka_unit_test(shares_have_nothing_in_common),
 		cmocka_unit_test(a_split_is_of_the_dataset),
+		cmocka_unit_test(samples_of_tars),
 		cmocka_unit_test(weights_by_class),
 		cmocka_unit_test(weights_by_sample),
 		cmocka_unit_test(classes_in_balance),
