@@ -503,6 +503,22 @@ def last_of_two(ds):
                 assert {bytes(one) for one in batch.data} == {b"second"}
 
 
+def meant(ds):
+    """Once, in the line of the loop, whoever reads."""
+    for kind in hpdsl.torch.Loader, hpdsl.torch.evaluate:
+        for workers in 0, 1:
+            hpdsl._meant._told.clear()
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                for _ in kind(ds, batch_size=4, decode=bytes, collate=list,
+                              num_workers=workers):
+                    pass
+            for text, w in zip(("no sample has a label", "its .cls comes first"),
+                               told):
+                assert text in str(w.message), w
+            assert len(told) == 2 and {w.filename for w in told} == {__file__}
+
+
 def one_of_them(ds):
     """Of several members the contents are the first wanted one, also where
     that is missing."""

@@ -15,6 +15,10 @@ load ../kit/python
 	cases test_loader.Memory
 }
 
+@test "python: shards of others: labels, data and tars that may be meant" {
+	cases test_meant
+}
+
 @test "python: a state resumes on other ranks and workers" {
 	cases test_loader.States
 }

@@ -88,3 +88,15 @@ setup()
 	hpdsl-index -q twice
 	torch_cases twice last_of_two
 }
+
+@test "labels that are in members .cls, which come first: told" {
+	local n
+	mkdir t shards
+	for n in 0 1 2 3; do
+		echo $n > t/$n.cls
+		echo picture $n > t/$n.jpg
+	done
+	tar --sort=name -cf shards/x.tar -C t .
+	hpdsl-index -q shards
+	torch_cases shards meant
+}

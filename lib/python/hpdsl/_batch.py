@@ -17,6 +17,7 @@ from typing import Any, Iterable, Iterator, List, Sequence, Set, Tuple
 from . import _abi
 from ._abi import lib
 from ._errors import checked
+from ._meant import tell_meant
 from ._rows import Handle, Rows
 from ._sample import raw, text, without_dot
 
@@ -62,11 +63,19 @@ class Wanted:
     """What a loader's batches can be asked for: its suffixes, or, where it was
     given none, any that some of its samples have."""
 
-    def __init__(self, handle: Handle, chosen: Any, suffixes: Sequence[str]
-                 ) -> None:
+    def __init__(self, dataset: Any, handle: Handle, chosen: Any,
+                 suffixes: Sequence[str]) -> None:
         self.suffixes = tuple(map(without_dot, suffixes))
-        self._handle, self._chosen = handle, chosen
+        self._path, self._handle, self._chosen = dataset.path, handle, chosen
         self._known: Set[str] = set()
+        # What nobody has asked a batch for so far.
+        self._unused = {"labels", "data"}
+
+    def used(self, what: str) -> None:
+        """A batch is asked for its labels, or its data."""
+        if what in self._unused:
+            self._unused.remove(what)
+            tell_meant(self._handle, self._path, self.suffixes, what)
 
     def check(self, given: str) -> str:
         """The suffix without its dot.  KeyError: it is none of the loader's;
@@ -202,6 +211,7 @@ class Batch(Pair):
     @cached_property
     def data(self) -> List[memoryview]:
         """Of each sample the bytes of its first wanted member."""
+        self._wanted.used("data")
         return self._views(self._c.data, self._c.size, self._n)
 
     @cached_property
@@ -230,6 +240,7 @@ class Batch(Pair):
     @cached_property
     def labels(self) -> List[int]:
         """Class number of each sample, -1 without a class."""
+        self._wanted.used("labels")
         # HPDSL_NO_LABEL is -1 in 32 bits.
         return self._array(self._c.label, self._n, "i", 4)
 

@@ -16,7 +16,7 @@ _TORCHS = ("decode", "collate", "form", "num_workers", "pin_memory",
 _LOADERS = ("batch_size", "choice", "drop_last", "epochs", "memory", "rank",
             "ranks", "seed", "shuffle", "skip_bad", "suffixes", "windows")
 # What a Choice is asked for, and a loader by way of one.
-_CHOICES = ("labels", "folder", "include", "exclude", "samples", "split",
+_CHOICES = ("labels", "folder", "tars", "include", "exclude", "samples", "split",
             "split_seed", "balanced", "class_weight", "sample_weight")
 # By whose names people come: of DataLoader, DistributedSampler, WebDataset,
 # Streaming, LitData, Hugging Face's datasets, Grain, FFCV, torchvision.

@@ -46,8 +46,12 @@ class Choice:
     labels    class numbers or names; None or -1: samples without a class
     folder    a folder of the dataset, "val" or "train/cat", or a list of them:
               all samples below; how one pack of train/ and val/ is read in parts
-    include,  patterns as those of hpdsl-pack(1): a sample is in if one of its
-    exclude   members' paths matches; exclude wins
+    tars      names of chunks or adopted tars, or patterns such as
+              "train-*.tar", or a list of them: all samples in these files
+    include,  patterns: a sample is in if one of its members' paths matches;
+    exclude   exclude wins.  With a slash a pattern is matched against the whole
+              path, "*" and "?" not crossing one, else against the base name;
+              "dir/" is all below folders dir
     samples   sample numbers, in any order; one that repeats counts once
     split     (a, b), 0 <= a < b <= 1: the part from a to b of a shuffled list
               of all samples, whatever else is asked; with one split_seed, parts
@@ -75,6 +79,7 @@ class Choice:
     def __init__(self, dataset: Dataset, *,
                  labels: Optional[Iterable[Label]] = None,
                  folder: Union[Path, Iterable[Path], None] = None,
+                 tars: Union[Path, Iterable[Path], None] = None,
                  include: Sequence[str] = (), exclude: Sequence[str] = (),
                  samples: Optional[Iterable[int]] = None,
                  split: Optional[Tuple[float, float]] = None,
@@ -89,7 +94,7 @@ class Choice:
         self.dataset = dataset
         self._given: Dict[str, Any] = dict(
             labels=None if labels is None else _listed("labels", labels),
-            folder=_folders(folder),
+            folder=_names("folder", folder), tars=_names("tars", tars),
             include=_listed("include", include),
             exclude=_listed("exclude", exclude),
             samples=samples, split=split, split_seed=split_seed,
@@ -165,17 +170,20 @@ def _listed(name: str, given: Iterable[_T]) -> List[_T]:
     return list(given)
 
 
-def _folders(given: Union[Path, Iterable[Path], None]
-             ) -> Optional[List[bytes]]:
+def _names(name: str, given: Union[Path, Iterable[Path], None]
+           ) -> Optional[List[bytes]]:
+    """Of folders or files, one or several."""
     if given is None:
         return None
     if isinstance(given, (str, bytes, os.PathLike)):
         given = [given]
-    folders = [raw(of) for of in given]
-    for of in folders:
+    names = [raw(of) for of in given]
+    if not names:
+        raise UsageError(f"{name}: there are none")
+    for of in names:
         if b"\0" in of:
-            raise UsageError(f"folder {of!r}: a NUL")
-    return folders
+            raise UsageError(f"{name} {of!r}: a NUL")
+    return names
 
 
 def _numbers(given: Iterable[int]) -> array[int]:
@@ -190,8 +198,9 @@ class _Options:
     to."""
 
     def __init__(self, dataset: Dataset, labels: Optional[List[Label]],
-                 folder: Optional[List[bytes]], include: List[str],
-                 exclude: List[str], samples: Optional[array[int]],
+                 folder: Optional[List[bytes]], tars: Optional[List[bytes]],
+                 include: List[str], exclude: List[str],
+                 samples: Optional[array[int]],
                  split: Optional[Tuple[float, float]], split_seed: int,
                  balanced: bool, class_weight: Optional[Mapping[Label, float]],
                  sample_weight: Optional[array[float]]) -> None:
@@ -206,10 +215,8 @@ class _Options:
             if not numbers:
                 raise UsageError("labels: there are none")
             c.labels, c.n_labels = self._keep(numbers)
-        if folder is not None:
-            if not folder:
-                raise UsageError("folder: there are none")
-            c.folders, c.n_folders = self._strings(folder)
+        c.folders, c.n_folders = self._strings(folder or ())
+        c.tars, c.n_tars = self._strings(tars or ())
         c.include, c.n_include = self._strings(include)
         c.exclude, c.n_exclude = self._strings(exclude)
         if samples is not None:

@@ -184,7 +184,8 @@ class Loader:
         self.order = order
         self._handle = self._dataset.handle()
         chosen = choice and choice.chosen
-        self._wanted = Wanted(self._handle, chosen, self.suffixes)
+        self._wanted = Wanted(self.dataset, self._handle, chosen,
+                              self.suffixes)
         running = Running(self._handle, options, names, chosen)
         self._running, self._lease = running, Lease.of(running)
         # A state of the very end: there is nothing to read.

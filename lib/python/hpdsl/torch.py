@@ -48,6 +48,7 @@ from ._evaluation import AllOnce, Evaluation, check_named
 from ._job import reads_of
 from ._loop import Loop, T
 from ._map_style import MapLoader, Places, Sampler, Samples
+from ._meant import tell_meant
 from ._measured import Measured, is_measured
 from ._parcel import Decoder
 from ._pump import Reader
@@ -276,6 +277,9 @@ class Loader(Loop[T]):
             choice=course.choice, end=course.end, rank=rank, ranks=ranks,
             uneven=course.uneven, shared=lends,
             may_lack=self._may_lack, **self._how)
+        if not self._may_lack:  # else it is a folder, whose labels are its own
+            tell_meant(self.dataset.handle(), self.dataset.path,
+                       self._how["suffixes"], "labels", "data")
         self._session = Session(reader, self._decoder, self._how["suffixes"],
                                  self._options, measured)
         return self._session
