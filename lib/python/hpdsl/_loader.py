@@ -184,7 +184,7 @@ class Loader:
         self.order = order
         self._handle = self._dataset.handle()
         chosen = choice and choice.chosen
-        self._wanted = Wanted(self.dataset, self._handle, chosen,
+        self._wanted = Wanted(self._dataset, self._handle, chosen,
                               self.suffixes)
         running = Running(self._handle, options, names, chosen)
         self._running, self._lease = running, Lease.of(running)

@@ -278,7 +278,7 @@ class Loader(Loop[T]):
             uneven=course.uneven, shared=lends,
             may_lack=self._may_lack, **self._how)
         if not self._may_lack:  # else it is a folder, whose labels are its own
-            tell_meant(self.dataset.handle(), self.dataset.path,
+            tell_meant(course.dataset.handle(), course.dataset.path,
                        self._how["suffixes"], "labels", "data")
         self._session = Session(reader, self._decoder, self._how["suffixes"],
                                  self._options, measured)
