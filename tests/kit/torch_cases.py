@@ -7,6 +7,7 @@ usage: torch_cases.py DATASET CASE...
 CASE is the name of a function below, with arguments behind colons; its doc
 string says what it holds.
 """
+import contextlib
 import copy
 import gc
 import itertools
@@ -252,27 +253,26 @@ def other(ds, path):
     assert len(list(again)) == len(reference(ds))
 
 
+@contextlib.contextmanager
+def ranks_begin(rank, ranks):
+    """As if torch.distributed were initialized from here on."""
+    of = torch.distributed
+    with mock.patch.object(of, "is_initialized", return_value=True), \
+            mock.patch.object(of, "get_rank", return_value=rank), \
+            mock.patch.object(of, "get_world_size", return_value=ranks):
+        yield
+
+
 def distributed(ds):
     """The rank is that of torch.distributed, also if that is initialized later,
     unless both are given."""
-    of = torch.distributed
-    early = Loader(ds, 18, epochs=1)
-    assert early.plan()["ranks"] == 1
-    with mock.patch.object(of, "is_initialized", return_value=True), \
-            mock.patch.object(of, "get_rank", return_value=1), \
-            mock.patch.object(of, "get_world_size", return_value=2):
+    with ranks_begin(1, 2):
         for given, wanted in ({}, (1, 2)), ({"rank": 0, "ranks": 2}, (0, 2)):
             for one in Loader(ds, 18, **given), Sampler(ds, 18, **given):
                 assert one.course.ranks[:2] == wanted
                 assert one.course.order.batch == 36
                 assert len(one) == one.course.steps(0)
         assert Loader(ds, group="of two").plan()["ranks_from"] == "group"
-        seen = {}
-        all_of(early, seen)
-        assert early.order.batch == 36
-    wanted = [sorted(p.sample for p in hpdsl.Epoch(ds, early.order).step(
-        s, rank=1, ranks=2) if p.real) for s in range(len(early))]
-    assert got(seen) == wanted
     for alone in {"rank": 0}, {"ranks": 1}:
         try:
             Loader(ds, **alone)
@@ -280,6 +280,50 @@ def distributed(ds):
             assert "both or neither" in str(e), e
         else:
             raise AssertionError(alone)
+
+
+def asked_early(ds):
+    """Who asks a loader for its length, and all else, when it is alone, has what
+    its rank has when there are ranks; from the first `for` on that stays."""
+    makes = (lambda: Loader(ds, 18), lambda: MapLoader(
+        Samples(ds), Sampler(ds, 18)), lambda: evaluate(ds, 18))
+    for make in makes:
+        early, seen = make(), {}
+        alone = len(early)
+        for asked in "plan", "state_dict", "order":
+            of = getattr(early, asked, None)
+            of() if callable(of) else of
+        with ranks_begin(1, 2):
+            assert len(early) == len(make()) == -(-alone // 2)
+            all_of(early, seen)
+            order = getattr(early, "_loader", early).order
+            assert order.batch == 36
+        assert len(early) == -(-alone // 2)
+        assert got(seen) == [sorted(
+            p.sample for p in hpdsl.Epoch(ds, order).step(s, rank=1, ranks=2)
+            if p.real) for s in range(len(early))]
+    sampler = Sampler(ds, 18)
+    assert len(sampler) == alone
+    with ranks_begin(1, 2):
+        assert [len(p.numbers) for p in sampler] == [18] * len(sampler)
+        assert len(sampler) == len(early)
+    # In the midst of an epoch a step is what it was.
+    loader = Loader(ds, 18)
+    with ranks_begin(1, 2):
+        next(iter(loader))
+    loader.close()
+    refused(hpdsl.UsageError, "has a batch of 36: on 1 ranks that is",
+            lambda: next(iter(loader)))
+    # A step that there was, and is none any more.
+    loader = Loader(ds, 18)
+    loader.seek(0, alone - 1)
+    with ranks_begin(1, 2):
+        refused(hpdsl.RangeError, "no step", lambda: next(iter(loader)))
+    with mock.patch.dict(os.environ, WORLD_SIZE="2"):
+        for make in makes:
+            early = make()
+            assert len(early) == alone
+            refused(hpdsl.UsageError, "but no RANK", lambda: next(iter(early)))
 
 
 def accelerate_prepares(loader, rank, ranks):

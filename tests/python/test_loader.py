@@ -252,6 +252,20 @@ class Batches(Packed):
                     p.sample for p in hpdsl.Epoch(ds, loader.order).step(
                         0, rank=1, ranks=2)])
 
+    def test_ranks_that_came_later(self):
+        """It has read since it was made, and not this rank's share."""
+        ds = hpdsl.Dataset(self.packed)
+        with hpdsl.Loader(ds, 9) as early, hpdsl.Loader(
+                ds, 9, rank=0, ranks=1) as alone, hpdsl.Loader(ds, 9) as begun:
+            begun.next_batch()
+            with mock.patch.dict(os.environ, RANK="1", WORLD_SIZE="2"):
+                with self.assertRaisesRegex(hpdsl.UsageError, (
+                        r"this is rank 1 of 2 \(RANK\), and the loader was made "
+                        "before that was known")):
+                    early.next_batch()
+                alone.next_batch()
+                begun.next_batch()
+
     def test_numbers_of_any_kind(self):
         class Number:  # as NumPy's are
             def __init__(self, n):

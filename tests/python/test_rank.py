@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where rank and ranks come from, and which batches they can share."""
 
+import logging
+import multiprocessing
 import os
+import pickle
 import sys
 import types
 import unittest
+from multiprocessing import process
 from unittest import mock
 
 import hpdsl
+from common import rounds
 from hpdsl import _rank
 from hpdsl._job import Dealt, check_shares, end_of, order_of
 from hpdsl._order import size_of
@@ -20,6 +25,11 @@ def distributed(rank, ranks, initialized=True):
         is_available=lambda: True, is_initialized=lambda: initialized,
         get_rank=lambda group=None: group[0] if group else rank,
         get_world_size=lambda group=None: group[1] if group else ranks)
+
+
+def tell_rank(to):
+    """In a child."""
+    to.send(tuple(ranks_of()))
 
 
 class Mesh:
@@ -43,13 +53,68 @@ class Found(unittest.TestCase):
         self.assertEqual(self.found({}), (0, 1, "alone"))
 
     def test_half_of_a_launcher(self):
-        for name, other in ("RANK", "WORLD_SIZE"), ("WORLD_SIZE", "RANK"):
-            with self.assertLogs("hpdsl", "WARNING") as told:
+        with self.assertLogs("hpdsl", "WARNING") as told:
+            for _ in range(2):
+                self.assertEqual(self.found({"RANK": "1"}), (0, 1, "alone"))
+        self.assertEqual([r.getMessage() for r in told.records], [
+            "RANK=1 in the environment, but no WORLD_SIZE: this process "
+            "reads everything, unless rank= and ranks= are said"])
+        for ranks in "", "0", "1":
+            self.assertEqual(self.found({"WORLD_SIZE": ranks}), (0, 1, "alone"))
+        for ranks in "2", "x":
+            environ = {"WORLD_SIZE": ranks}
+            self.assertEqual(self.found(environ, begins=False),
+                             (0, 1, "alone"))
+            with self.assertRaises(hpdsl.UsageError) as raised:
+                self.found(environ)
+            self.assertEqual(str(raised.exception), (
+                f"WORLD_SIZE={ranks} in the environment, but no RANK, and "
+                "torch.distributed is not initialized: say rank= and ranks= "
+                "(rank=0, ranks=1 reads everything)"))
+            self.assertEqual(self.found(environ, distributed(1, 4)),
+                             (1, 4, "torch.distributed"))
+
+    def test_of_the_process_that_began_this_one(self):
+        """What multiprocessing pickles for a child, and the child's child."""
+        here = process.current_process()._config["hpdsl"]
+        self.addCleanup(setattr, here, "said", ())
+        with mock.patch.dict(sys.modules,
+                             {"torch.distributed": distributed(1, 4)}):
+            handed = pickle.dumps(here)
+        for _ in range(2):
+            self.assertIs(pickle.loads(handed), here)
+            environ = {"WORLD_SIZE": "4", "LOCAL_RANK": "1"}
+            self.assertEqual(self.found(environ), (1, 4, "parent process"))
+            self.assertEqual(self.found(environ, distributed(0, 2)),
+                             (0, 2, "torch.distributed"))
+            handed = pickle.dumps(here)
+        here.said = ()
+        self.assertIs(pickle.loads(pickle.dumps(here)), here)
+        self.assertEqual(self.found({}), (0, 1, "alone"))
+
+    def test_a_process_that_is_spawned(self):
+        for method in rounds(("spawn",), ("spawn", "forkserver")):
+            context = multiprocessing.get_context(method)
+            here, there = context.Pipe(False)
+            with mock.patch.dict(sys.modules,
+                                 {"torch.distributed": distributed(1, 4)}):
+                child = context.Process(target=tell_rank, args=(there,))
+                child.start()
+                self.assertEqual(here.recv(), (1, 4, "parent process"))
+                child.join()
+
+    def test_a_share_in_stored_order_is_told_once(self):
+        for found, told in (
+                ((0, 1, "alone"), 0), ((1, 2, "RANK"), 0), ((0, 2, "given"), 0),
+                ((0, 2, "group"), 0), ((0, 2, "RANK"), 1)):
+            with self.assertLogs("hpdsl", "WARNING") as logged:
+                logging.getLogger("hpdsl").warning("the first")
                 for _ in range(2):
-                    self.assertEqual(self.found({name: "1"}), (0, 1, "alone"))
-            self.assertEqual([r.getMessage() for r in told.records], [
-                f"{name}=1 in the environment, but no {other}: this process "
-                "reads everything, unless rank= and ranks= are said"])
+                    _rank.tell_share(_rank.Ranks(*found))
+            self.assertEqual([r.getMessage() for r in logged.records[1:]], [
+                "samples in stored order, too, are shared by all 2 ranks "
+                "(RANK): if only this one reads them, say rank=0, ranks=1"
+            ] * told)
 
     def test_launchers(self):
         for environ, rank in (

@@ -36,6 +36,10 @@ setup()
 	torch_cases "$large" same_reading two_kept
 }
 
+@test "who asks before there are ranks is answered anew when there are" {
+	torch_cases "$ds" asked_early
+}
+
 @test "loaders that a framework prepares again are not shared out twice" {
 	torch_cases "$ds" prepared
 }

@@ -14,16 +14,16 @@ from ._dataset import Dataset
 from ._errors import RangeError, number, wanted
 from ._job import Dealt, check_shares, end_of, order_of, plan_of
 from ._order import Epoch, Order, filled, share_of
-from ._rank import Ranks, ranks_of
+from ._rank import Ranks, ranks_of, tell_share
 from ._state import make_state, read_state
 
 
 class Course:
     """Arguments are those of hpdsl.Loader.
 
-    Which rank this is, if it was not said, is looked for when it is first
-    needed: whoever makes loaders before torch.distributed is initialized, as
-    some frameworks have it, means the rank that it gets there.
+    Which rank this is, if it was not said, is looked for whenever it is needed,
+    until reading begins: who makes loaders before torch.distributed is
+    initialized, and asks for their length, means the rank that it gets there.
 
     epoch, step  of the batch that is next; step may be that of an epoch's end
     """
@@ -49,6 +49,7 @@ class Course:
         self.epochs = number("epochs", epochs or 0, 64)
         self._said = rank, ranks, group
         self._ranks: Optional[Ranks] = None
+        self._begun = False
         self._epoch: Optional[Epoch] = None
         self._dealt: Dict[int, Dealt] = {}
         self._order: Optional[Order] = None
@@ -64,34 +65,48 @@ class Course:
 
     @property
     def ranks(self) -> Ranks:
-        if self._ranks is None:
-            found = ranks_of(*self._said)
-            share_of(found.rank, found.ranks, 0, 1, self.uneven)
-            self._ranks = found
+        if not self._begun:
+            self._look(False)
+        assert self._ranks is not None
         return self._ranks
+
+    def _look(self, begins: bool) -> None:
+        found = ranks_of(*self._said, begins=begins)
+        if found != self._ranks:
+            share_of(found.rank, found.ranks, 0, 1, self.uneven)
+            self._ranks, self._dealt = found, {}
+            self._order = self._epoch = None
+
+    def begin(self) -> None:
+        """Reading does: the rank is what it is now, until it begins anew.  In
+        the midst of an epoch the run's batch holds, as its steps were counted
+        in it."""
+        if self._begun and self.step:
+            self.given = replace(self.order, step=0)
+        self._look(True)
+        self._begun = True
+        self.seek(self.epoch, self.step)  # which this many ranks may not have
+        if self.given.shuffle is False:
+            tell_share(self.ranks)
 
     @property
     def order(self) -> Order:
         """With all of its numbers."""
+        ranks = self.ranks.ranks
         if self._order is None:
-            order, ranks = self.given, self.ranks.ranks
+            order = self.given
             if order.batch:
                 check_shares(order.batch, self.batch_size, ranks, self.uneven)
             self._order = filled(order, self.dataset, self.choice,
                                  0 if order.batch else self.batch_size, ranks)
         return self._order
 
-    def look_again(self) -> None:
-        """Before anything is read: it may be known by now which rank this is."""
-        if self._ranks is not None and ranks_of(*self._said) != self._ranks:
-            self._ranks = self._order = self._epoch = None
-            self._dealt = {}
-
     def epoch_of(self, number: int) -> Epoch:
         """The order of that epoch."""
+        order = self.order
         if self._epoch is None or self._epoch.order.epoch != number:
             self._epoch = Epoch(self.dataset, replace(
-                self.order, epoch=number, step=0), self.choice)
+                order, epoch=number, step=0), self.choice)
         return self._epoch
 
     def steps(self, epoch: int) -> int:
@@ -100,9 +115,9 @@ class Course:
 
     def dealt(self, epoch: int) -> Dealt:
         """Kept of each: a step that is played may be of another epoch."""
+        ranks = self.ranks.ranks
         if epoch not in self._dealt:
-            self._dealt[epoch] = Dealt.of(self.epoch_of(epoch), self.end,
-                                          self.ranks.ranks)
+            self._dealt[epoch] = Dealt.of(self.epoch_of(epoch), self.end, ranks)
         return self._dealt[epoch]
 
     def over(self) -> bool:

@@ -237,7 +237,7 @@ class Loop:
 
     def _play(self) -> Player:
         # As late as this: torch.distributed knows by now.
-        rank, ranks, _ = ranks_of()
+        rank, ranks, _ = ranks_of(begins=False)
         measured = Measured(rank, ranks)
         self.source.tell_asks = measured.asks
         loader = self._of()

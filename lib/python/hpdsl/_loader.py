@@ -21,7 +21,7 @@ from ._dataset import Dataset
 from ._errors import Error, StoppedError, SystemFailure, UsageError, number
 from ._job import check_shares, end_of, order_of, plan_of, reads_of
 from ._order import Epoch, Order, Size, end_number, filled, share_of
-from ._rank import ranks_of
+from ._rank import Ranks, check_alone, ranks_of, tell_share
 from ._rest import Rest
 from ._running import WAIT_MS, Again, Damage, Lease, Running
 from ._sample import Path, Sources, raw
@@ -66,9 +66,11 @@ class Loader:
                 dimension of a DeviceMesh, this is one; ranks outside of it that
                 have the same rank in theirs read the same
                 With none of these it is as torch.distributed says, if that is
-                initialized, then as RANK and WORLD_SIZE, Open MPI's or, within
-                a step of srun's, Slurm's variables say, which is told in the
-                log "hpdsl"; else it is one process alone
+                initialized, here or in the process that began this one, then as
+                RANK and WORLD_SIZE, Open MPI's or, within a step of srun's,
+                Slurm's variables say, which is told in the log "hpdsl"; else it
+                is one process alone.  UsageError: WORLD_SIZE says that it is
+                not, and no RANK which one
     drop_last   there is no last step that samples do not fill
     shuffle     False: stored order
     seed        of the order
@@ -156,6 +158,8 @@ class Loader:
         self._epochs, self._end = epochs, end_of(end, drop_last)
         self._on_bad, self._on_warning = on_bad, on_warning
         self._until = order.epoch + epochs
+        if shuffle is False:
+            tell_share(Ranks(self.rank, self.ranks, self.ranks_from))
         self._start(self._fits(order, order.batch and batch_size))
 
     def _fits(self, order: Order, batch_size: int) -> Order:
@@ -288,6 +292,8 @@ class Loader:
     def next_batch(self) -> Optional[Batch]:
         """The next batch, over the borders of epochs; None behind the last."""
         running = self._live()
+        if self.ranks_from == "alone" and not self._at.turns:
+            check_alone(ranks_of())
         while True:
             try:
                 return self._next_soon(running)

@@ -141,6 +141,7 @@ class Sampler(data.Sampler):
 
     def __iter__(self) -> Iterator[Places]:
         course = self.course
+        course.begin()
         epoch, first = course.epoch, course.step
         order, repeat = course.epoch_of(epoch), course.end == "repeat"
         rank, ranks, _ = course.ranks
@@ -183,6 +184,7 @@ class MapLoader(Loop[T]):
 
     def __iter__(self) -> Iterator[T]:
         mine = self._newest = object()
+        self.course.begin()
         if not self._begin():
             return
         steps = self.course.steps(self.epoch)

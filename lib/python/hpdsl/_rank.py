@@ -7,7 +7,8 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from typing import Any, Mapping, NamedTuple, Optional, Set
+from multiprocessing import process
+from typing import Any, Mapping, NamedTuple, Optional, Set, Tuple
 
 from ._errors import UsageError, number
 
@@ -31,9 +32,11 @@ class Ranks(NamedTuple):
 
 
 def ranks_of(rank: Optional[int] = None, ranks: Optional[int] = None,
-             group: Any = None) -> Ranks:
+             group: Any = None, begins: bool = True) -> Ranks:
     """What was given wins, then a group, then torch.distributed if it is
-    initialized, then the environment; else it is one process alone."""
+    initialized, here or in the process that began this one, then the
+    environment; else it is one process alone.  begins: reading does, so that
+    one which cannot be known is an error."""
     if rank is not None and ranks is not None:
         if group is not None:
             raise UsageError("rank and ranks, and a group too: wanted one of "
@@ -45,8 +48,9 @@ def ranks_of(rank: Optional[int] = None, ranks: Optional[int] = None,
                          "neither")
     if group is not None:
         return _of_group(group)
-    return _of_torch() or _told_once(_of_environment(os.environ)) or _alone(
-        os.environ)
+    return (_of_torch() or _of_parent() or
+            _told_once(_of_environment(os.environ)) or
+            _alone(os.environ, begins))
 
 
 def _of_group(group: Any) -> Ranks:
@@ -75,6 +79,39 @@ def _of_torch() -> Optional[Ranks]:
         return None
     return Ranks(distributed.get_rank(), distributed.get_world_size(),
                  "torch.distributed")
+
+
+class _Heir:
+    """Has multiprocessing hand this process's rank on to each that it begins,
+    under "spawn" and "forkserver": what is in a process's _config is copied into
+    its children's, and pickled with them.  What is forked has torch.distributed
+    itself."""
+
+    said: Tuple[int, ...] = ()  # of the process that began this one
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        try:
+            found = _of_torch() or _of_parent()
+        except Exception:  # it is no matter of those who begin a process
+            found = None
+        return _inherit, (found[:2] if found else ())
+
+
+def _inherit(*said: int) -> _Heir:
+    """In the child, before anything else is done there."""
+    _heir.said = said
+    return _heir
+
+
+_heir = _Heir()
+# Python's own, in all versions so far; nothing is inherited without it.
+getattr(process.current_process(), "_config", {})["hpdsl"] = _heir
+
+
+def _of_parent() -> Optional[Ranks]:
+    """The rank of the process that began this one."""
+    said = _heir.said
+    return Ranks(said[0], said[1], "parent process") if said else None
 
 
 def _of_environment(environ: Mapping[str, str]) -> Optional[Ranks]:
@@ -107,16 +144,22 @@ def _numbers(environ: Mapping[str, str], rank: str, ranks: str) -> Ranks:
     return Ranks(int(said[0]), int(said[1]), rank)
 
 
-def _alone(environ: Mapping[str, str]) -> Ranks:
+def _alone(environ: Mapping[str, str], begins: bool) -> Ranks:
     """One of a launcher's two variables makes no rank: that is said, as others
-    may be meant to read their shares."""
-    for names in _LAUNCHERS:
-        here = [name for name in names if name in environ]
-        if len(here) == 1 and here[0] not in _told:
-            _told.add(here[0])
+    may be meant to read their shares.  The number of ranks alone is what
+    Lightning's launcher leaves until it has initialized torch.distributed."""
+    for rank, ranks in _LAUNCHERS:
+        if ranks in environ and rank not in environ:
+            if begins and environ[ranks].strip() not in ("", "0", "1"):
+                raise UsageError(
+                    f"{ranks}={environ[ranks]} in the environment, but no {rank}, "
+                    "and torch.distributed is not initialized: say rank= and "
+                    "ranks= (rank=0, ranks=1 reads everything)")
+        elif rank in environ and ranks not in environ and rank not in _told:
+            _told.add(rank)
             _log.warning("%s=%s in the environment, but no %s: this process reads "
-                         "everything, unless rank= and ranks= are said", here[0],
-                         environ[here[0]], names[names[0] in here])
+                         "everything, unless rank= and ranks= are said", rank,
+                         environ[rank], ranks)
     return Ranks(0, 1, "alone")
 
 
@@ -127,3 +170,24 @@ def _told_once(found: Optional[Ranks]) -> Optional[Ranks]:
         _log.warning("rank %d of %d (%s)", found.rank, found.ranks,
                      found.source)
     return found
+
+
+def tell_share(found: Ranks) -> None:
+    """Of samples that come in stored order, as for an evaluation.  A loop over
+    them that only rank 0 has gives a part of them, and from inside it looks like
+    any other."""
+    if found.rank == 0 < found.ranks - 1 and "share" not in _told and (
+            found.source not in ("given", "group")):
+        _told.add("share")
+        _log.warning("samples in stored order, too, are shared by all %d ranks "
+                     "(%s): if only this one reads them, say rank=0, ranks=1",
+                     found.ranks, found.source)
+
+
+def check_alone(found: Ranks) -> None:
+    """For one that has read since it was made, when nothing told of other ranks."""
+    if found.ranks > 1:
+        raise UsageError(
+            f"this is rank {found.rank} of {found.ranks} ({found.source}), and the "
+            "loader was made before that was known: make it behind "
+            "init_process_group(), or say rank= and ranks=")

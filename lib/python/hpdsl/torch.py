@@ -119,7 +119,8 @@ class Loader(Loop[T]):
 
     It is no DataLoader: its batches are this rank's share already, and who
     prepares loaders for several processes leaves it as it is.  Which rank this
-    is, if it was not said, is looked for when the first `for` begins.
+    is, if it was not said, is looked for anew, by len() and plan(), too, until
+    the first `for` begins.
 
     A worker that dies, whatever the reason, is a RuntimeError.  What decode
     raises is raised in the loop, as is a bad sample; the next `for` goes on
@@ -217,7 +218,7 @@ class Loader(Loop[T]):
         """Of the epoch.  mine: stands for this iterator."""
         self._newest = mine
         if self._session is None:
-            self.course.look_again()
+            self.course.begin()
         if not self._begin():
             return
         session = self._session or self._open()
