@@ -326,6 +326,40 @@ def asked_early(ds):
             refused(hpdsl.UsageError, "but no RANK", lambda: next(iter(early)))
 
 
+class Stream(torch.utils.data.IterableDataset):
+    """What reads in DataLoader's workers; make is for worker n of so many."""
+
+    def __init__(self, make):
+        self.make = make
+
+    def __iter__(self):
+        of = torch.utils.data.get_worker_info()
+        for batch in self.make(of.id, of.num_workers):
+            yield list(batch.numbers)
+
+
+def in_workers(ds):
+    """Loaders that are made in DataLoader's workers, or iterated there: those that
+    were not told which is theirs would give each sample once a worker."""
+    def all_by(make, workers):
+        return sorted(n for numbers in torch.utils.data.DataLoader(
+            Stream(make), batch_size=None, num_workers=workers)
+            for n in numbers)
+
+    def alone(*_, **of):
+        return hpdsl.Loader(ds, 3, epochs=1, **of)
+
+    every = list(range(len(ds)))
+    assert all_by(lambda n, of: alone(worker=n, workers=of), 2) == every
+    assert all_by(alone, 1) == every
+    refused(hpdsl.UsageError, "say worker= and workers=",
+            lambda: all_by(alone, 2))
+    ours = steps_loader(ds), map_loader(ds), evaluate(ds, 3)
+    for loader, workers in zip(ours, (1, 2, 1)):
+        refused(hpdsl.UsageError, "it has workers of its own",
+                lambda: all_by(lambda *_: loader, workers))
+
+
 def accelerate_prepares(loader, rank, ranks):
     """As its prepare() does: a DataLoader's batches are dealt to the processes,
     anything else is left."""

@@ -124,3 +124,51 @@ framework()
 	awk '{ n[$1] += $2 } END { for (how in n) print how, n[how] }' out | sort |
 		diff - <(printf '%s 501\n' fork forkserver spawn)
 }
+
+@test "StatefulDataLoader: each sample once, stopped and resumed" {
+	cat > stateful.py <<- 'END'
+		import collections
+		import json
+		import sys
+
+		import torch.utils.data as tud
+		from torchdata.stateful_dataloader import StatefulDataLoader
+
+		import hpdsl
+
+
+		class Set(tud.IterableDataset):
+		    def __init__(self, path):
+		        self.path, self.loader, self.state = path, None, None
+
+		    def __iter__(self):
+		        w = tud.get_worker_info()
+		        self.loader = hpdsl.Loader(self.path, 10, epochs=1, worker=w.id,
+		                                   workers=w.num_workers)
+		        if self.state:
+		            self.loader.load_state_dict(self.state)
+		        for batch in self.loader:
+		            yield [n for n, real in zip(batch.numbers, batch.mask) if real]
+
+		    def state_dict(self):
+		        return self.loader.state_dict() if self.loader else {}
+
+		    def load_state_dict(self, state):
+		        self.state = state
+
+
+		path, n = sys.argv[1], len(hpdsl.Dataset(sys.argv[1]))
+		for workers, stops in (1, (7,)), (2, (6, 13, 50)), (3, (1, 11, 40)):
+		    for stop in stops:
+		        one, two = (StatefulDataLoader(Set(path), batch_size=None,
+		                                       num_workers=workers) for _ in "12")
+		        seen, of = collections.Counter(), iter(one)
+		        for _ in range(stop):
+		            seen.update(next(of))
+		        two.load_state_dict(one.state_dict())
+		        for numbers in two:
+		            seen.update(numbers)
+		        assert seen == collections.Counter(range(n)), (workers, stop)
+	END
+	framework stateful.py "$ds"
+}

@@ -3,6 +3,7 @@
 
 import errno
 import gc
+import itertools
 import json
 import os
 import queue
@@ -746,6 +747,40 @@ class States(Packed):
             loader.next_batch()
             self.assertEqual(loader.state_dict(first)["step"], 1)
             self.assertEqual(loader.state_dict()["step"], 2)
+
+    def test_workers_that_each_keep_a_state(self):
+        """As a StatefulDataLoader has them: of each the state that it had with
+        the last batch that was taken from it."""
+        ds = hpdsl.Dataset(self.packed)
+
+        def made(worker, workers, state=None):
+            loader = hpdsl.Loader(ds, order=hpdsl.Order(**SMALL), epochs=2,
+                                  worker=worker, workers=workers)
+            self.addCleanup(loader.close)
+            if state:
+                loader.load_state_dict(state)
+            return loader
+
+        def taken(loaders, of):
+            batch = loaders[of].next_batch()
+            return batch and (batch.epoch, batch.step)
+
+        wanted = [(e, s) for e in range(2) for s in range(12)]
+        for workers, stop in (2, 3), (2, 6), (5, 9), (5, 13), (13, 4):
+            loaders = [made(w, workers) for w in range(workers)]
+            turns = itertools.cycle(range(workers))
+            seen = [taken(loaders, next(turns)) for _ in range(stop)]
+            again = [made(w, workers, loader.state_dict())
+                     for w, loader in enumerate(loaders)]
+            seen += [one for of in range(workers)
+                     for one in iter(lambda: taken(again, of), None)]
+            self.assertEqual(sorted(filter(None, seen)), wanted, (workers, stop))
+        # When each has had its turn, that of one is that of all.
+        loaders = [made(w, 3) for w in range(3)]
+        seen = [taken(loaders, w) for _ in range(2) for w in range(3)]
+        again = made(0, 1, loaders[0].state_dict())
+        seen += iter(lambda: taken([again], 0), None)
+        self.assertEqual(seen, wanted)
 
     def test_seek(self):
         """As a loader that went on from a state of there."""

@@ -155,6 +155,34 @@ class Found(unittest.TestCase):
                 _rank._told.clear()
                 self.assertEqual(self.found(environ, other), (3, 8, "RANK"))
 
+    def test_workers_of_a_dataloader(self):
+        def of(info, *given):
+            torch = types.SimpleNamespace(get_worker_info=lambda: info)
+            with mock.patch.dict(sys.modules, {"torch.utils.data": torch}):
+                if given == ("trainer",):
+                    return _rank.check_trainer("this")
+                return _rank.worker_of(*given)
+
+        one, two = (types.SimpleNamespace(id=n - 1, num_workers=n)
+                    for n in (1, 2))
+        for info in None, one, two:
+            self.assertEqual(of(info, 1, 3), (1, 3))
+            self.assertEqual(of(info, 0, 1), (0, 1))
+            for half in (0, None), (None, 2):
+                with self.assertRaisesRegex(hpdsl.UsageError, "both or nei"):
+                    of(info, *half)
+        for info in None, one:
+            self.assertEqual(of(info, None, None), (0, 1))
+        with self.assertRaisesRegex(hpdsl.UsageError, (
+                "in worker 1 of 2 of a DataLoader, each of which would read the "
+                "same: say worker= and workers=")):
+            of(two, None, None)
+        of(None, "trainer")
+        for info in one, two:
+            with self.assertRaisesRegex(hpdsl.UsageError, (
+                    "^this in a worker of a DataLoader: .*num_workers=")):
+                of(info, "trainer")
+
     def test_what_makes_no_sense(self):
         torch = distributed(1, 4)
         for text, environ, given in (

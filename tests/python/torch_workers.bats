@@ -36,6 +36,10 @@ setup()
 	torch_cases "$ds" views in_boxes
 }
 
+@test "loaders in workers of a DataLoader" {
+	torch_cases "$ds" in_workers
+}
+
 @test "arguments that make no sense" {
 	torch_cases "$ds" wrong distributed
 }

@@ -21,7 +21,7 @@ from ._dataset import Dataset
 from ._errors import Error, StoppedError, SystemFailure, UsageError, number
 from ._job import check_shares, end_of, order_of, plan_of, reads_of
 from ._order import Epoch, Order, Size, end_number, filled, share_of
-from ._rank import Ranks, check_alone, ranks_of, tell_share
+from ._rank import Ranks, check_alone, ranks_of, tell_share, worker_of
 from ._rest import Rest
 from ._running import WAIT_MS, Again, Damage, Lease, Running
 from ._sample import Path, Sources, raw
@@ -89,7 +89,9 @@ class Loader:
     uneven      ranks that do not divide a run's batch are taken: they differ by
                 a sample
     worker,     of a rank's steps this loader has every workers-th, from step +
-    workers     worker on: for processes that have to read for themselves
+    workers     worker on: for processes that have to read for themselves.  In
+                one of several workers of a DataLoader it is a UsageError that
+                they were not given
     suffixes    of the members that are wanted, in this order, "jpg" or
                 ".jpg"; None: all but those that the packer made.  One that none
                 of the samples has is a UsageError; what some lack is empty,
@@ -138,7 +140,8 @@ class Loader:
                  piece: Optional[int] = None, parts: Optional[int] = None,
                  order: Optional[Order] = None, epochs: Optional[int] = None,
                  choice: Optional[Choice] = None, end: Optional[str] = None,
-                 uneven: bool = False, worker: int = 0, workers: int = 1,
+                 uneven: bool = False, worker: Optional[int] = None,
+                 workers: Optional[int] = None,
                  suffixes: Optional[Sequence[str]] = None, memory: Size = 0,
                  threads: int = 0, check: bool = True, skip_bad: bool = False,
                  cache: str = "auto", shared: bool = False,
@@ -153,7 +156,8 @@ class Loader:
         batch_size = number("batch_size", batch_size)
         self.suffixes = suffixes_of(suffixes or ())
         self.rank, self.ranks, self.ranks_from = ranks_of(rank, ranks, group)
-        self._share = share_of(self.rank, self.ranks, worker, workers, uneven)
+        self._share = share_of(self.rank, self.ranks,
+                               *worker_of(worker, workers), uneven)
         self._batch_size, self._memory = batch_size, self._plain["memory"]
         self._epochs, self._end = epochs, end_of(end, drop_last)
         self._on_bad, self._on_warning = on_bad, on_warning
@@ -277,8 +281,10 @@ class Loader:
             epoch + 1, self._share.worker)
 
     def _handed(self, epoch: int, step: int, room: int) -> None:
-        self._at = _At(self._normal(epoch, step + 1),
-                       self._behind(epoch, step), self._at.turns + 1, room)
+        # Workers have taken a step each when one of them comes to its next.
+        behind = self._behind(epoch, step)
+        self._at = _At((behind[0], behind[1] - self._share.worker), behind,
+                       self._at.turns + 1, room)
 
     def _pass_by(self, epoch: int) -> None:
         """Not one of its steps is this worker's."""
@@ -363,8 +369,9 @@ class Loader:
     def state_dict(self, batch: Optional[Batch] = None) -> Dict[str, Any]:
         """What to keep, as a dict or as JSON, to go on behind this batch later,
         or behind the last one that was handed out: on any number of ranks and
-        workers.  The text is what `hpdsl-order --state` and `hpdsl-stage
-        --order-from` take."""
+        workers; without a batch, and with workers=, in this worker, or in all
+        when each has handed out a step.  The text is what `hpdsl-order --state`
+        and `hpdsl-stage --order-from` take."""
         self._live()
         epoch, step = self._at.reached if batch is None else self._normal(
             batch.epoch, batch.step + 1)

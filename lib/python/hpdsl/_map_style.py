@@ -21,6 +21,7 @@ from ._loop import Loop, T
 from ._measured import is_measured
 from ._orphan import watch_trainer
 from ._parcel import Decoder, finished, sample_of
+from ._rank import check_trainer
 from ._sample import Sample, without_dot
 from ._session import not_ours, same
 from ._torch_batch import Batch
@@ -184,6 +185,7 @@ class MapLoader(Loop[T]):
 
     def __iter__(self) -> Iterator[T]:
         mine = self._newest = object()
+        check_trainer("MapLoader")
         self.course.begin()
         if not self._begin():
             return

@@ -191,3 +191,35 @@ def check_alone(found: Ranks) -> None:
             f"this is rank {found.rank} of {found.ranks} ({found.source}), and the "
             "loader was made before that was known: make it behind "
             "init_process_group(), or say rank= and ranks=")
+
+
+def worker_of(worker: Optional[int], workers: Optional[int]) -> Tuple[int, int]:
+    """Which of a rank's processes that read for themselves: as it was given, or one
+    alone, which a worker of a DataLoader is not where there are others."""
+    if (worker is None) != (workers is None):
+        raise UsageError(f"worker {worker} of workers {workers}: wanted both or "
+                         "neither")
+    of = _dataloaders_worker()
+    if workers is None and of is not None and of.num_workers > 1:
+        raise UsageError(
+            f"in worker {of.id} of {of.num_workers} of a DataLoader, each of which "
+            "would read the same: say worker= and workers=, which "
+            "torch.utils.data.get_worker_info() has as id and num_workers "
+            "(worker=0, workers=1 reads everything)")
+    return worker or 0, 1 if workers is None else workers
+
+
+def check_trainer(what: str) -> None:
+    """For a loader that has workers itself."""
+    if _dataloaders_worker() is not None:
+        raise UsageError(
+            f"{what} in a worker of a DataLoader: it has workers of its own, "
+            "num_workers=, and wants no DataLoader around it, or one without "
+            "workers (of a Trainer dataloader_num_workers=0); what reads in a "
+            "worker is hpdsl.Loader(.., worker=, workers=)")
+
+
+def _dataloaders_worker() -> Any:
+    """PyTorch's description of this process; None: it is none."""
+    data = sys.modules.get("torch.utils.data")
+    return data.get_worker_info() if data is not None else None

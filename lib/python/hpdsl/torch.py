@@ -52,6 +52,7 @@ from ._meant import tell_meant
 from ._measured import Measured, is_measured
 from ._parcel import Decoder
 from ._pump import Reader
+from ._rank import check_trainer
 from ._sample import Path
 from ._session import Session, effective, only_dataloaders
 from ._torch_batch import Batch
@@ -218,6 +219,7 @@ class Loader(Loop[T]):
         """Of the epoch.  mine: stands for this iterator."""
         self._newest = mine
         if self._session is None:
+            check_trainer("hpdsl.torch.Loader")
             self.course.begin()
         if not self._begin():
             return
