@@ -23,6 +23,8 @@ import sys
 import tempfile
 import threading
 import warnings
+import weakref
+from collections.abc import Iterable
 from unittest import mock
 
 import torch
@@ -346,18 +348,20 @@ def in_workers(ds):
             Stream(make), batch_size=None, num_workers=workers)
             for n in numbers)
 
+    def fails(text, make, workers):
+        refused(hpdsl.UsageError, text, lambda: all_by(make, workers))
+        gc.collect()  # before others are forked
+
     def alone(*_, **of):
         return hpdsl.Loader(ds, 3, epochs=1, **of)
 
     every = list(range(len(ds)))
     assert all_by(lambda n, of: alone(worker=n, workers=of), 2) == every
     assert all_by(alone, 1) == every
-    refused(hpdsl.UsageError, "say worker= and workers=",
-            lambda: all_by(alone, 2))
+    fails("say worker= and workers=", alone, 2)
     ours = steps_loader(ds), map_loader(ds), evaluate(ds, 3)
     for loader, workers in zip(ours, (1, 2, 1)):
-        refused(hpdsl.UsageError, "it has workers of its own",
-                lambda: all_by(lambda *_: loader, workers))
+        fails("it has workers of its own", lambda *_: loader, workers)
 
 
 def accelerate_prepares(loader, rank, ranks):
@@ -413,6 +417,67 @@ def epochs_that_are_set(ds):
     loader.load_state_dict(state)
     loader.set_epoch(4)
     assert next(iter(loader)).step == 1
+
+
+def lightning_says(loader, epoch):
+    """As it does before each epoch, when it has called iter(): to each sampler that
+    it finds."""
+    found = {id(of): of for of in (loader.sampler, loader.batch_sampler.sampler)}
+    assert len(found) == 1
+    for one in found.values():
+        one.set_epoch(epoch)
+
+
+def told_each_epoch(ds):
+    """A framework that counts epochs by itself, and breaks off in them, has each
+    from its first step on, but for the one in which a state put the loader."""
+    steps = len(reference(ds))
+    for make in steps_loader, map_loader:
+        loader = make(ds)
+        for epoch, limit in ((0, 2), (0, 3), (1, steps), (2, 2), (2, 1),
+                             (5, steps), (5, steps), (6, 1)):
+            running = iter(loader)
+            lightning_says(loader, epoch)
+            seen = list(map(place, itertools.islice(running, limit)))
+            assert seen == [(epoch, s) for s in range(limit)], (epoch, seen)
+        state = {**loader.state_dict(), "epoch": 4, "step": 7}
+        for epoch, wanted in (4, (4, 7)), (6, (6, 0)):
+            loader.load_state_dict(state)
+            running = iter(loader)
+            lightning_says(loader, epoch)
+            lightning_says(loader, epoch)
+            assert place(next(running)) == wanted
+        loader.seek(3, 5)
+        lightning_says(loader, 3)
+        assert place(next(iter(loader))) == (3, 5)
+        lightning_says(loader, 3)
+        assert place(next(iter(loader))) == (3, 0)
+        of = loader.batch_sampler
+        assert (of.batch_size, of.drop_last, len(of), len(of.sampler)) == (
+            36, False, steps, steps)
+        dropping = make(ds, end="drop")
+        assert dropping.batch_sampler.drop_last
+        refused(TypeError, "gives no numbers", lambda: list(of.sampler))
+        sequential = torch.utils.data.SequentialSampler
+        assert not isinstance(loader.sampler, sequential)
+        plain = make(ds, shuffle=False)
+        assert isinstance(plain.sampler, sequential)
+    # What is read ahead of the next epoch is kept, and a loader that was
+    # forgotten ends at once, whoever has its sampler.
+    loader = steps_loader(ds, 2)
+    assert len(list(itertools.islice(loader, steps))) == steps
+    session, forgotten = loader._session, weakref.ref(loader)
+    lightning_says(loader, 1)
+    assert place(next(iter(loader))) == (1, 0) and loader._session is session
+    of = loader.sampler
+    del loader, session
+    assert forgotten() is None
+    refused(ReferenceError, "is gone", lambda: of.set_epoch(0))
+    sampler = Sampler(ds, order=ORDER)
+    sampler.seek(1, 2)
+    for epoch, wanted in (1, (1, 2)), (1, (1, 0)), (3, (3, 0)), (3, (3, 0)):
+        sampler.set_epoch(epoch)
+        assert next(iter(sampler))[2:4] == wanted
 
 
 def checkpointed(ds):
@@ -1097,7 +1162,8 @@ def like_others(ds):
     assert hpdsl.__getattr__("torch") is hpdsl.torch
     for text, get in (("decode= of the loader", lambda: next(iter(
             Loader(ds, 9))).data.to("cpu")),
-                      ("set_epoch() of the loader", lambda: mapped.sampler)):
+                      ("set_epoch() of the loader",
+                       lambda: evaluate(ds, 9).sampler)):
         try:
             get()
         except AttributeError as e:
@@ -1142,6 +1208,7 @@ def all_said(ds):
 def as_list(contents, wanted):
     """Contents are what this list of bytes is, in each of their forms."""
     assert type(contents) is Contents and len(contents) == len(wanted)
+    assert not isinstance(contents, Iterable)  # or Lightning looks at each byte
     assert list(contents) == wanted == contents[:]
     assert contents[-1] == wanted[-1] and contents[1::2] == wanted[1::2]
     assert all(type(view) is memoryview for view in contents)

@@ -35,7 +35,7 @@ setup()
 		    def __init__(self):
 		        super().__init__()
 		        self.net = torch.nn.Linear(1, 1)
-		        self.trained, self.validated = {}, {}
+		        self.trained, self.validated, self.looks = {}, {}, []
 
 		    def training_step(self, batch, i):
 		        self.trained.setdefault(self.current_epoch, []).append(
@@ -43,8 +43,11 @@ setup()
 		        return self.net(batch.data).sum() * 0
 
 		    def validation_step(self, batch, i):
-		        of = self.validated.setdefault(self.global_step, [])
-		        of.extend(batch.numbers[batch.mask].tolist())
+		        numbers = batch.numbers[batch.mask].tolist()
+		        self.validated.setdefault(self.global_step, []).extend(numbers)
+		        if i == 0:
+		            self.looks.append([])
+		        self.looks[-1].extend(numbers)
 
 		    def configure_optimizers(self):
 		        return torch.optim.SGD(self.parameters(), 0.1)
@@ -81,6 +84,149 @@ framework()
 	END
 	framework early.py "$ds" > out
 	sort -u out | diff - <(echo "245 of 501"; echo "256 of 501")
+}
+
+# In Lightning's programs below: steps(loader, e), what its epoch e is.
+steps_of()
+{
+	cat > steps.py <<- 'END'
+		import dataclasses
+
+		import hpdsl
+
+
+		def steps(loader, epoch):
+		    of = hpdsl.Epoch(loader.dataset, dataclasses.replace(
+		        loader.order, epoch=epoch, step=0), loader.course.choice)
+		    return [[p.sample for p in of.step(s) if p.real]
+		            for s in range(len(loader))]
+	END
+}
+
+@test "Lightning: each epoch is that epoch, from its beginning, and validated whole" {
+	steps_of
+	cat > epochs.py <<- 'END'
+		import sys
+
+		import lightning
+		from lightning.pytorch.tuner import Tuner
+
+		import hpdsl
+		from net import QUIET, Net, decode
+		from steps import steps
+
+		ds = hpdsl.Dataset(sys.argv[1])
+
+
+		def loaders(**given):
+		    val = hpdsl.Choice(ds, split=(0.8, 1))
+		    return (hpdsl.torch.Loader(ds, 50, seed=1, decode=decode, **given),
+		            hpdsl.torch.Loader(ds, 30, choice=val, decode=decode, **given))
+
+
+		def fitted(tune=False, epochs=4, given={}, **said):
+		    net, (train, val) = Net(), loaders(**given)
+		    net.lr = 0.1
+		    trainer = lightning.Trainer(max_epochs=epochs, **said, **QUIET)
+		    if tune:
+		        Tuner(trainer).lr_find(net, train, val, num_training=4,
+		                               update_attr=False)
+		        net.trained, net.validated = {}, {}
+		    trainer.fit(net, train, val)
+		    return net, train, val
+
+
+		# Limits, and the sanity check, which looks at two steps of val.
+		net, train, val = fitted(limit_train_batches=4)
+		assert net.trained == {e: steps(train, e)[:4] for e in range(4)}
+		every = sorted(sum(steps(val, 0), []))
+		net.validated.pop(0)
+		assert list(map(sorted, net.validated.values())) == [every] * 4
+		assert list(net.validated) == [4, 8, 12, 16]
+
+		# Twice an epoch, a part of it.
+		net, train, val = fitted(val_check_interval=0.5, limit_val_batches=2,
+		                         num_sanity_val_steps=0, accumulate_grad_batches=3)
+		assert net.trained == {e: steps(train, e) for e in range(4)}
+		wanted = [sum(steps(val, e)[:2], []) for e in range(4) for _ in "12"]
+		assert net.looks == wanted, net.looks
+
+		# Behind a search for a learning rate.
+		net, train, val = fitted(tune=True, num_sanity_val_steps=0)
+		assert net.trained == {e: steps(train, e) for e in range(4)}
+		assert len(net.looks[-4:]) == 4
+
+		# The same few, which have to be in stored order.
+		net, train, _ = fitted(overfit_batches=2, given=dict(shuffle=False))
+		assert net.trained == {e: steps(train, 0)[:2] for e in range(4)}
+		try:
+		    fitted(overfit_batches=2)
+		except ValueError as e:
+		    assert "DataLoader" in str(e), e
+		else:
+		    raise AssertionError("was shuffled")
+	END
+	framework epochs.py "$ds"
+}
+
+@test "Lightning: resumed in mid-epoch, and from its default checkpoint" {
+	steps_of
+	cat > resumed.py <<- 'END'
+		import sys
+
+		import lightning
+		from lightning.pytorch.callbacks import ModelCheckpoint
+
+		import hpdsl
+		from net import QUIET, Net, decode
+		from steps import steps
+
+		QUIET = {**QUIET, "enable_checkpointing": True}
+		ds = hpdsl.Dataset(sys.argv[1])
+
+
+		def fitted(path=None, reload=0, **said):
+		    train = hpdsl.torch.Loader(ds, 50, seed=1, decode=decode)
+		    val = hpdsl.torch.evaluate(ds, 50, decode=decode)
+		    net, kept = Net(), ModelCheckpoint("kept", save_top_k=-1, **(
+		        dict(every_n_train_steps=7) if path is None else {}))
+		    net.train_dataloader = lambda: train
+		    trainer = lightning.Trainer(
+		        callbacks=[kept], reload_dataloaders_every_n_epochs=reload, **said,
+		        **QUIET)
+		    trainer.fit(net, val_dataloaders=val, ckpt_path=path)
+		    return net, train, kept.best_model_path
+
+
+		# 11 steps an epoch; stopped behind step 14, which is 3 of epoch 1.
+		net, train, path = fitted(max_steps=14)
+		order = [s for e in range(4) for s in steps(train, e)]
+		got = sum(net.trained.values(), [])
+		assert got == order[:14]
+		net, _, end = fitted(path, max_epochs=2)
+		got += sum(net.trained.values(), [])
+		assert got == order[:22], (len(got), net.trained)
+		# That is at an epoch's end.
+		net, _, _ = fitted(end, max_epochs=4, reload=1)
+		got += sum(net.trained.values(), [])
+		assert got == order, len(got)
+	END
+	framework resumed.py "$ds"
+}
+
+@test "Lightning: a batch of bytes is logged without a look at each of them" {
+	cat > logged.py <<- 'END'
+		import sys
+
+		from lightning.pytorch.utilities.data import extract_batch_size
+
+		import hpdsl
+
+		batch = next(iter(hpdsl.torch.Loader(sys.argv[1], 50)))
+		batch.data._views = None        # who looks at one fails
+		assert extract_batch_size(batch) == 50
+	END
+	framework logged.py "$ds"
 }
 
 @test "DataLoader: workers have the rank of their trainer, begun in any way" {
@@ -128,7 +274,6 @@ framework()
 @test "StatefulDataLoader: each sample once, stopped and resumed" {
 	cat > stateful.py <<- 'END'
 		import collections
-		import json
 		import sys
 
 		import torch.utils.data as tud

@@ -35,7 +35,9 @@ class Contents:
     """
 
     # No collections.abc.Sequence: torch would take it for a list of numbers,
-    # and not ask for pin_memory().
+    # and not ask for pin_memory().  Nor Iterable: Lightning looks for tensors in
+    # what is one, and would go through each sample byte by byte; `for` asks for
+    # [0], [1] ..
 
     def __init__(self, views: List[memoryview]) -> None:
         self._views = views
@@ -65,8 +67,8 @@ class Contents:
     def __len__(self) -> int:
         return len(self._views)
 
-    def __iter__(self) -> Iterator[memoryview]:
-        return iter(self._views)
+    if TYPE_CHECKING:
+        def __iter__(self) -> Iterator[memoryview]: ...
 
     @overload
     def __getitem__(self, i: SupportsIndex) -> memoryview: ...

@@ -50,6 +50,7 @@ class Course:
         self._said = rank, ranks, group
         self._ranks: Optional[Ranks] = None
         self._begun = False
+        self._put = True  # where it is, and has handed out nothing since
         self._epoch: Optional[Epoch] = None
         self._dealt: Dict[int, Dealt] = {}
         self._order: Optional[Order] = None
@@ -86,6 +87,7 @@ class Course:
         self._look(True)
         self._begun = True
         self.seek(self.epoch, self.step)  # which this many ranks may not have
+        self._put = False
         if self.given.shuffle is False:
             tell_share(self.ranks)
 
@@ -130,13 +132,21 @@ class Course:
 
     def behind(self, epoch: int, step: int) -> None:
         """The step that comes after that one is next."""
-        self.epoch, self.step = epoch, step + 1
+        self.epoch, self.step, self._put = epoch, step + 1, False
+
+    def elsewhere(self, epoch: int) -> bool:
+        """Whether who says this number before each epoch means another place: its
+        first step, or where this was put in it."""
+        here = self.epoch, self.step
+        if self.step and self.step >= self.steps(self.epoch):
+            here = self.epoch + 1, 0
+        return here != (epoch, 0) and not (self._put and here[0] == epoch)
 
     def seek(self, epoch: int, step: int = 0) -> None:
         if epoch < 0 or not 0 <= step <= self.steps(epoch):
             raise RangeError(f"no step {step} in epoch {epoch}, which has "
                              f"{self.steps(max(0, epoch))}", -errno.ERANGE)
-        self.epoch, self.step = epoch, step
+        self.epoch, self.step, self._put = epoch, step, True
 
     def at(self) -> Order:
         """The order of a reader that begins here."""

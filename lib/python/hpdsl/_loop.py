@@ -9,6 +9,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Dict, Generic, NoReturn,
 
 from ._called import no_attribute
 from ._course import Course
+from ._frameworks import BatchSteps, Steps
 from ._order import Order
 from ._rest import superseded
 from ._torch_batch import Batch, Heard
@@ -32,6 +33,7 @@ class Loop(Generic[T]):
     # Stands for the iterator that began last: the others are superseded.
     _newest: Optional[object] = None
     _heard: Optional[Heard] = None
+    _steps: Optional[BatchSteps] = None
 
     def _still(self, mine: object, above: int = 0) -> None:
         """Behind a yield; above: so many generators are between it and the loop."""
@@ -97,6 +99,19 @@ class Loop(Generic[T]):
         say it before each epoch, also after load_state_dict()."""
         if epoch != self.epoch:
             self.seek(epoch)
+
+    @property
+    def batch_sampler(self) -> BatchSteps:
+        """As sampler is, with batch_size, drop_last and sampler."""
+        if self._steps is None:
+            self._steps = BatchSteps(self)
+        return self._steps
+
+    @property
+    def sampler(self) -> Steps:
+        """For frameworks that look for a DataLoader's, and not to be iterated.  Its
+        set_epoch() begins an epoch, where that of the loader stays in one."""
+        return self.batch_sampler.sampler
 
     def state_dict(self) -> Dict[str, Any]:
         """Where the loop is, counted by the steps that it was handed: numbers

@@ -135,6 +135,12 @@ class Sampler(data.Sampler):
         """Of whose samples the steps are."""
         return self.course.part
 
+    def set_epoch(self, epoch: int) -> None:
+        """seek() to its beginning, for frameworks that say it before each epoch,
+        unless that was done to a step of it and nothing was given since."""
+        if self.course.elsewhere(epoch):
+            self.course.seek(epoch)
+
     def __len__(self) -> int:
         """Steps of the epoch that seek() set, all of them."""
         course = self.course
