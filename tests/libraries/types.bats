@@ -26,7 +26,7 @@ strict()
 	local names
 	"$python" "$SRC/tests/kit/programs.py" "$SRC/man/hpdsl-python.7" . > names
 	mapfile -t names < names
-	[ "${#names[@]}" = 5 ]
+	[ "${#names[@]}" = 6 ]
 	strict "${names[@]}"
 }
 

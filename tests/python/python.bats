@@ -41,6 +41,13 @@ load ../kit/python
 	cases test_place
 }
 
+@test "python: samples are made from Python as hpdsl-python(7) has it" {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	"$PYTHON" "$SRC/tests/kit/programs.py" "$SRC/man/hpdsl-python.7" .
+	[ "$(py make_samples.py)" = "200 of 1000" ]
+	hpdsl-verify -q made
+}
+
 @test "python: choices" {
 	cases test_order.Choices
 }
