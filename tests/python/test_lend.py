@@ -10,8 +10,9 @@ import signal
 import struct
 import threading
 import unittest
+from unittest import mock
 
-from hpdsl import _lend
+from hpdsl import _files, _hooked, _lend
 from common import forked, in_shm, until_true
 from hpdsl._boxes import Boxes, taken
 from hpdsl._lend import Board, File, Lent, Stopped, read_turn
@@ -154,6 +155,23 @@ class Turns(unittest.TestCase):
 
 
 class Processes(unittest.TestCase):
+    def test_what_workers_have_told_is_told_once(self):
+        """They are begun anew in each epoch, and know nothing of each other."""
+        with mock.patch.dict(os.environ), mock.patch("sys.stderr") as err:
+            _files.share_what_is_said()
+            there = os.environ["HPDSL_STALL_SAID"]
+            told = [forked(lambda: _files.first_to_say("a line"))
+                    for _ in range(3)]
+            self.assertEqual(told, [True, False, False])
+            _files.share_what_is_said()
+            self.assertEqual(os.environ["HPDSL_STALL_SAID"], there)
+            _hooked._say_once("a line")
+            err.write.assert_not_called()
+            _hooked._say_once("another")
+            err.write.assert_called_once_with("hpdsl-stall: another\n")
+            os.close(int(there.rpartition("/")[2]))
+        self.assertTrue(_files.first_to_say("a line"))
+
     def test_workers_however_they_were_started(self):
         content = bytes(range(256))
         for method in "fork", "spawn", "forkserver":

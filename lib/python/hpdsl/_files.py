@@ -8,6 +8,7 @@ it have what workers of a DataLoader each have done."""
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import mmap
 import os
 import struct
@@ -20,6 +21,7 @@ _WORDS = 10  # of a phase, as of the head
 _SLOT = struct.Struct("QQ")
 _LOADERS = 15
 OPS, _LOADER = "HPDSL_STALL_OPS", "HPDSL_STALL_LOADER"
+_SAID = "HPDSL_STALL_SAID"
 
 
 class Asks(NamedTuple):
@@ -108,6 +110,30 @@ class Worker:
         """Another batch, in so many nanoseconds."""
         was = _SLOT.unpack_from(self._map, self._at)
         _SLOT.pack_into(self._map, self._at, was[0] + ns, was[1] + 1)
+
+
+def share_what_is_said() -> None:
+    """Before there are children: a place for the lines that this process and they
+    have told, unless there is one already."""
+    if _SAID not in os.environ:
+        fd = os.memfd_create("hpdsl-stall-said", os.MFD_CLOEXEC)
+        os.environ[_SAID] = f"/proc/{os.getpid()}/fd/{fd}"
+
+
+def first_to_say(text: str) -> bool:
+    """Whether none of them has told it.  Workers are begun anew in each epoch, so
+    what one of them knows is not enough."""
+    try:
+        f = open(os.environ[_SAID], "r+b", buffering=0)
+    except (KeyError, OSError):
+        return True
+    with f:
+        fcntl.flock(f, fcntl.LOCK_EX)
+        line = text.encode() + b"\n"
+        if line in f.readall():
+            return False
+        f.write(line)
+        return True
 
 
 def kernel_counts(pids: Iterable[int]) -> Optional[List[int]]:

@@ -14,7 +14,8 @@ import time
 import weakref
 from typing import Any, Callable, Iterator, List, Optional, Set, Tuple
 
-from ._files import OPS, Asks, Ops, Worker, cache_of, kernel_counts
+from ._files import (OPS, Asks, Ops, Worker, cache_of, first_to_say,
+                     kernel_counts, share_what_is_said)
 from ._measured import (NONE, WARM, Cache, Counters, Gone, Measured, Player,
                         Source)
 from ._rank import ranks_of
@@ -261,6 +262,7 @@ def _can_play(loader: Any, module: Any) -> bool:
 
 
 def change_dataloader(module: Any) -> None:
+    share_what_is_said()
     # All of them, before anything is changed.
     base, begin = module._BaseDataLoaderIter, module.DataLoader.__iter__
     take, index = base.__next__, base._next_index
@@ -370,6 +372,7 @@ def change_save(module: Any) -> None:
     if os.environ.get("HPDSL_STALL_SAVES"):
         return
 
+    share_what_is_said()
     own_save, own_load = module.save, module.load
 
     def save(obj: Any, f: Any, *others: Any, **named: Any) -> None:
@@ -400,4 +403,5 @@ _said: Set[str] = set()
 def _say_once(text: str) -> None:
     if text not in _said:
         _said.add(text)
-        sys.stderr.write(f"hpdsl-stall: {text}\n")
+        if first_to_say(text):
+            sys.stderr.write(f"hpdsl-stall: {text}\n")
