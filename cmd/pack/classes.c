@@ -153,6 +153,30 @@ static int class_folder(const char *input)
 	return which;
 }
 
+/* Have any samples this suffix and others, of those that were looked at? */
+static bool has_suffix(const struct hpdsl_group_look *look, const char *suffix)
+{
+	for (size_t k = 0; k < look->n_sets; k++) {
+		char text[sizeof(look->sets->suffixes)], *s = text, *one;
+
+		memcpy(text, look->sets[k].suffixes, sizeof(text));
+		while (strchr(look->sets[k].suffixes, '\n') &&
+		       (one = strsep(&s, "\n")))
+			if (!strcmp(one, suffix))
+				return true;
+	}
+	return false;
+}
+
+void pack_hint_members(const struct pack *p, const struct hpdsl_pack_report *r)
+{
+	if (p->common.quiet || pack_has(p, "labels") || r->classes ||
+	    p->opt.group == HPDSL_GROUP_NONE || !has_suffix(&r->look, "cls"))
+		return;
+	cmd_message("no sample has a label, and members .cls may say them: "
+		    "--labels=cls takes them from there");
+}
+
 void pack_hint_classes(const struct pack *p)
 {
 	const struct hpdsl_pack_options *o = &p->opt;

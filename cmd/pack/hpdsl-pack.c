@@ -71,6 +71,7 @@ static void planned(void *arg, const struct hpdsl_pack_report *plan)
 	}
 	pack_tell_inside(plan);
 	pack_tell_names(p, plan);
+	pack_hint_members(p, plan);
 }
 
 static int prepare(struct pack *p)

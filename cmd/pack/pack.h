@@ -89,6 +89,8 @@ int pack_tell_splits(const struct pack *p);
 bool pack_is_split(const char *name);
 /* Without --labels: do folders look like classes? */
 void pack_hint_classes(const struct pack *p);
+/* .. and do members .cls say them? */
+void pack_hint_members(const struct pack *p, const struct hpdsl_pack_report *r);
 /* What to type next, where a person sees it. */
 void pack_tell_next(const struct pack *p);
 
@@ -98,7 +100,7 @@ void pack_print_inside(const struct hpdsl_pack_report *r);
 void pack_json_inside(struct cmd_json *j, const struct hpdsl_pack_report *r);
 /* What was left out as litter; nothing, if nothing was. */
 void pack_tell_litter(const struct hpdsl_pack_report *r);
-/* What a sample is: when all is planned, and when it is done. */
+/* What a sample is, when all is planned; the summary need not say it again. */
 void pack_tell_sample(const struct hpdsl_pack_report *r);
 /* Before a byte is written: names that other readers trip over. */
 void pack_tell_names(const struct pack *p, const struct hpdsl_pack_report *r);

@@ -120,7 +120,6 @@ static void tell_summary(const struct pack *p,
 		    cmd_many(r->chunks, "chunk").s, cmd_bytes(r->tar_bytes).s,
 		    cmd_seconds(r->seconds).s, all ? ", " : "",
 		    all ? cmd_speed(r->members, r->bytes, r->seconds).s : "");
-	pack_tell_sample(r);
 	if (p->opt.zstd)
 		tell_compressed(r);
 	if (r->resumed_chunks)
@@ -282,6 +281,8 @@ static void print_json(const struct pack *p, const struct hpdsl_pack_report *r)
 
 void pack_report(const struct pack *p, const struct hpdsl_pack_report *r)
 {
+	if (p->opt.dry_run)
+		pack_hint_members(p, r);
 	if (p->common.json) {
 		print_json(p, r);
 		return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A tree of train/CLASS/.. and val/CLASS/.. needs one pack, whose parts are
- * read by --folder: that is said.  Of frequent mistakes one is refused before
+ * read by themselves: that is said.  Of frequent mistakes one is refused before
  * the scan: with --labels=dir the classes would be train and val; and of INPUTs
  * train and val nobody could tell which sample was whose.
  */
@@ -168,9 +168,10 @@ int pack_tell_splits(const struct pack *p)
 		return CMD_USAGE;
 	}
 	if (!p->common.quiet && !t.capitals)
-		cmd_message("one pack does for %s: --folder=%s, in Python "
-			    "hpdsl.Choice(ds, folder=\"%s\"), reads one of "
-			    "them",
-			    all.s, all.one, all.one);
+		cmd_message("one pack does for %s: one of them is read in "
+			    "Python with hpdsl.Choice(ds, folder=\"%s\"), by "
+			    "hpdsl-order, -bench and -mount with --folder=%s, "
+			    "by hpdsl-ls and -unpack with '%s/**'",
+			    all.s, all.one, all.one, all.one);
 	return CMD_DONE;
 }

@@ -524,6 +524,12 @@ target; the two have to be named: --label-columns=NAME,CLASS, or numbers, as 1,2
 		hpdsl-ls --samples -l "$1" | awk '{ print $NF, $(NF - 1) }' | sort
 	}
 	want=$(printf '%s\n' '0 0' '1 1' '10 10' '2 2' 'none -')
+	for i in -j1 --dry-run; do
+		hpdsl-pack "$i" t "unasked$i" 2> err > out
+		grep -x 'hpdsl-pack: no sample has a label, and members .cls may say them: --labels=cls takes them from there' err
+		hpdsl-pack "$i" --labels=none t "none$i" 2> err > out
+		run ! grep 'may say' err
+	done
 	hpdsl-pack -q --labels=cls t cls
 	grep '^  labels: cls$' cls/dataset.yaml
 	hpdsl-pack -q --labels=json:label t json

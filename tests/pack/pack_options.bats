@@ -140,7 +140,7 @@ key, first $line$way" hpdsl-pack -q t out
 	fails 2 "first '1305031102': 175304.png 211214.png$way" \
 		hpdsl-pack -q --names=portable v out
 	hpdsl-pack --group=key t out 2> err
-	[ "$(grep -cxF "hpdsl-pack: 2 samples; $line" err)" = 2 ]
+	[ "$(grep -cxF "hpdsl-pack: 2 samples; $line" err)" = 1 ]
 	run ! grep warning err
 	echo "group: key" > c.yaml
 	hpdsl-pack -n --config=c.yaml t x > plan
@@ -220,7 +220,7 @@ told()
 }
 
 @test "splits: one pack does for all, and their classes are the same" {
-	local one='one pack does for train, val, test: --folder=val, in Python hpdsl.Choice(ds, folder="val"), reads one of them'
+	local one='one pack does for train, val, test: one of them is read in Python with hpdsl.Choice(ds, folder="val"), by hpdsl-order, -bench and -mount with --folder=val, by hpdsl-ls and -unpack with '"'val/**'"
 	mkdir -p in/train/{cat,dog} in/val/{cat,dog} in/test/dog
 	for f in train/cat/a train/dog/a val/cat/b val/dog/c test/dog/d; do
 		echo $f > in/$f.x
@@ -257,6 +257,9 @@ told()
 	told --prefix-input --labels=dir:2 train.tar.gz val.tar.gz > lines
 	[[ "$(cat lines)" = "one pack does for train, val: "* ]]
 	hpdsl-order --folder=val out | cut -f 3 | diff - <(echo val/cat/b)
+	hpdsl-ls out 'val/**' | diff - <(echo val/cat/b.x)
+	hpdsl-unpack -q out tree 'val/**'
+	(cd tree && find . -type f) | diff - <(echo ./val/cat/b.x)
 }
 
 @test "numbers: what is refused, exit 2 and nothing written" {

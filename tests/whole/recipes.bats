@@ -80,7 +80,7 @@ type_it()
 	[ "$(wc -l < seen)" -gt 0 ]
 	[ "$(wc -l < seen)" = "$(find imagenet/val -name '*.png' | wc -l)" ]
 	[ "$(hpdsl-info --json packed | grep -o '"name": "class[01]"' | wc -l)" = 2 ]
-	grep -q 'one pack does for train, val, test: --folder=val' err
+	grep -q 'one pack does for train, val, test: .* with --folder=val' err
 	# from elsewhere, the same dataset
 	mkdir b && mv imagenet/val b
 	hpdsl-pack -q --prefix-input --labels=dir:2 imagenet/train b/val \
