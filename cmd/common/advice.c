@@ -50,6 +50,8 @@ static const struct advice {
 	{ "pack", "ask for nested archives", " (--nested)" },
 	{ "pack", "; excluding these leaves them out", " (--exclude=GLOB)" },
 	{ "pack", " left out as litter", " (--keep-litter packs it)" },
+	{ "pack", " is left out: it is one or the other",
+	  " (--keep-litter packs all of it, --exclude=GLOB none)" },
 	{ "pack", ", not a file", EXCLUDE("it") },
 	{ "pack", " is cut off", AGAIN },
 	{ "pack", ": content differs from its CRC-32 in the archive", AGAIN },

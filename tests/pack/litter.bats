@@ -129,6 +129,14 @@ assert l["kinds"].split()[:2] == ["__MACOSX/", "._*"], l'
 	run -1 hpdsl-verify -q --source=t twin
 	[[ $output != *absent* ]]
 	hpdsl-pack -q keep again-keep && run ! grep litter again-keep/dataset.yaml
+	# one rule for all that is in a dataset
+	mkdir new && touch new/other.jpg new/.DS_Store
+	fails 2 "again-keep: has kept its litter, as " hpdsl-pack -q new again-keep mixed
+	fails 2 "(--keep-litter packs all of it, --exclude=GLOB none)" \
+		hpdsl-pack -q new twin mixed
+	hpdsl-pack -q new twin --exclude='._*' mixed && has mixed a/1.jpg other.jpg
+	hpdsl-pack -q new twin --keep-litter more && \
+		has more .DS_Store ._a a/1.jpg other.jpg
 	hpdsl-pack -q --force t ds
 	# a later version has another list
 	cp -r ds later
