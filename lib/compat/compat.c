@@ -83,8 +83,15 @@ static int lint_file(struct hp_compat *c, struct hp_lint *l,
 		     const struct hp_compat_tar *t, struct hpdsl_error *err)
 {
 	struct hpdsl_error why = { 0 };
-	int r = hp_lint_read(l, c->io, t->in ? t->in->dir : AT_FDCWD, t->name,
-			     &why, err);
+	uint32_t flags =
+		t->in && t->in->ds ? hp_index_flags(t->in->ds->index) : 0;
+	int r;
+
+	l->each = flags & HP_INDEX_GROUP_NONE;
+	if (flags & HP_INDEX_LAST)
+		l->rule = hp_index_key_rule(t->in->ds->index);
+	r = hp_lint_read(l, c->io, t->in ? t->in->dir : AT_FDCWD, t->name, &why,
+			 err);
 
 	if (r == 0 && why.code)
 		hp_meter_warn(&c->meter, "%s: %s", t->name, why.msg);

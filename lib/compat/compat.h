@@ -8,6 +8,7 @@
 #ifndef HP_COMPAT_H
 #define HP_COMPAT_H
 
+#include "base/key.h"
 #include "base/key_set.h"
 #include "base/text.h"
 #include "chunk/tar_foreign.h"
@@ -103,6 +104,10 @@ struct hp_lint {
 	uint64_t most; /* headers that are looked at; 0: all */
 	uint64_t want; /* the hash of a key to be found, or 0 */
 	char *found;   /* it */
+	/* How the dataset that the tar is of makes samples of its members,
+	 * where that is not as readers do: each is one, or by this rule. */
+	bool each;
+	const struct hp_key_rule *rule;
 	/* Hashes of its keys, each once, in order. */
 	uint64_t *keys;
 	size_t n_keys, keys_room;
@@ -112,7 +117,7 @@ struct hp_lint {
 	unsigned n_fields;
 	/* The members of the sample that it is at: names, a NUL behind each. */
 	struct hp_text run;
-	size_t run_n, key_len;
+	size_t run_n, key_len, run_last; /* where the last name begins */
 	uint64_t alone; /* hash of the key of the last one without a suffix */
 	struct hp_name *names; /* room for them */
 	uint32_t *risks;

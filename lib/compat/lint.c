@@ -248,6 +248,20 @@ static int add_alone(struct hp_lint *l, const struct hp_name *name,
 	return r < 0 ? r : tally_risks(l, name, &risks, 1, err);
 }
 
+/* Is it of another sample of the dataset than the one before it? */
+static bool is_apart(const struct hp_lint *l, const struct hp_name *name)
+{
+	struct hp_name last = { l->run.p + l->run_last,
+				l->run.n - l->run_last - 1 };
+	size_t n;
+
+	if (!l->rule)
+		return l->each;
+	n = hp_key_length(l->rule, name->s, name->len);
+	return n != hp_key_length(l->rule, last.s, last.len) ||
+	       memcmp(last.s, name->s, n) != 0;
+}
+
 static int add_to_run(struct hp_lint *l, const struct hp_name *name,
 		      size_t key_len, bool apart, struct hpdsl_error *err)
 {
@@ -256,12 +270,13 @@ static int add_to_run(struct hp_lint *l, const struct hp_name *name,
 	if (l->run_n &&
 	    (key_len != l->key_len || memcmp(l->run.p, name->s, key_len) != 0))
 		r = end_run(l, err);
-	else if (l->run_n && apart)
+	else if (l->run_n && (apart || is_apart(l, name)))
 		r = tally_bits(l, 0, UINT32_C(1) << HP_RISK_KEY_AGAIN, name,
 			       err);
 	if (!l->run_n)
 		l->samples += hp_key_hash(name->s, key_len) != l->alone;
 	l->key_len = key_len;
+	l->run_last = l->run.n;
 	hp_text_add(&l->run, name->s, name->len);
 	hp_text_add(&l->run, "", 1);
 	l->run_n++;

@@ -176,6 +176,25 @@ setup()
 		webdataset: trips
 		webdataset: splits or mixes 1 member: key of another sample, first '1.txt' in chunk-000000.tar
 	END
+	# and of tars that were adopted as samples of another kind
+	for how in none:1.txt last:1.2.jpg key:; do
+		mkdir -p "a/${how%:*}"
+		touch t/1.1.jpg t/1.2.jpg t/1.2.txt
+		tar -cf "a/${how%:*}/x.tar" -C t 1.1.jpg 1.2.jpg 1.2.txt
+		[ "$how" != none:1.txt ] ||
+			tar -cf a/none/x.tar -C t 1.jpg 1.txt 2.jpg
+		hpdsl-index -q --group="${how%:*}" "a/${how%:*}" 2> err
+		if [ "$how" = key: ]; then
+			says 0 webdataset a/key <<- END
+				webdataset: takes all of it
+			END
+		else
+			says 1 webdataset "a/${how%:*}" <<- END
+				webdataset: trips
+				webdataset: splits or mixes 1 member: key of another sample, first '${how#*:}' in x.tar
+			END
+		fi
+	done
 }
 
 @test "compat: forms of headers" {
