@@ -4,6 +4,7 @@
 #define HP_SCAN_ARCHIVE_H
 
 #include "archive/archive.h"
+#include "base/twins.h"
 #include "scan/private.h"
 
 /* A symbolic or hard link, as long as nobody knows what it leads to. */
@@ -60,6 +61,17 @@ bool hp_archive_is_litter(struct hp_archive_walk *k,
 			  const struct hp_archive_entry *e, size_t prefix);
 /* The same of the file that a link at w->path is about to become. */
 void hp_archive_note_link(struct hp_archive_walk *k);
+/* Does it lead to nothing that is packed, nor to a folder? */
+static inline bool hp_archive_is_lost(const struct hp_archive_link *l)
+{
+	return l->fault || (!l->found && (l->hard || !l->folder));
+}
+/* Links that are lost and called ._X: which X are there.  0, -ENOMEM. */
+int hp_archive_see_lost(const struct hp_archive_walk *k, struct hp_twins *t);
+/* With them: is such a link left out as litter?  Counts it. */
+bool hp_archive_is_lost_litter(struct hp_archive_walk *k,
+			       const struct hp_twins *t,
+			       const struct hp_archive_link *l);
 /* Takes these out, now that all names are known. */
 void hp_archive_drop_twins(struct hp_archive_walk *k);
 

@@ -272,7 +272,8 @@ static void tell(struct hp_archive_walk *k, const struct hp_archive_link *l)
 		hp_scan_problem(w, k->root, code, what);
 }
 
-static void finish(struct hp_archive_walk *k, struct hp_archive_link *l)
+static void finish(struct hp_archive_walk *k, const struct hp_twins *lost,
+		   struct hp_archive_link *l)
 {
 	struct hp_scan_worker *w = k->w;
 	struct hp_file f = l->file;
@@ -281,8 +282,9 @@ static void finish(struct hp_archive_walk *k, struct hp_archive_link *l)
 		return;
 	memcpy(w->path, l->path, l->path_len + 1);
 	w->len = l->path_len;
-	if (l->fault || (!l->found && (l->hard || !l->folder))) {
-		tell(k, l);
+	if (hp_archive_is_lost(l)) {
+		if (!hp_archive_is_lost_litter(k, lost, l))
+			tell(k, l);
 		return;
 	}
 	if (!l->found) {
@@ -325,6 +327,7 @@ bool hp_scan_archive_links(struct hp_archive_walk *k)
 	struct finals f = {
 		.v = reallocarray(NULL, k->n_links + 1, sizeof *f.v),
 	};
+	struct hp_twins lost = { .last = NULL };
 	bool ok = t && f.v;
 
 	if (ok) {
@@ -342,9 +345,11 @@ bool hp_scan_archive_links(struct hp_archive_walk *k)
 		see_all(k, &f);
 		count_hard(k, &f);
 	}
+	ok = ok && hp_archive_see_lost(k, &lost) == 0;
 	for (uint64_t i = 0; ok && i < k->n_links && !hp_crew_over(&s->crew);
 	     i++)
-		finish(k, &k->links[i]);
+		finish(k, &lost, &k->links[i]);
+	hp_twins_release(&lost);
 	free(t);
 	free(f.v);
 	if (!ok)

@@ -6,7 +6,6 @@
 #include "scan/archive.h"
 
 #include "base/litter.h"
-#include "base/twins.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,14 +49,20 @@ bool hp_archive_is_litter(struct hp_archive_walk *k,
 	return false;
 }
 
+/* Is it litter, if its twin is there? */
+static bool is_twin(const struct hp_archive_walk *k, const char *path,
+		    size_t len)
+{
+	size_t prefix = k->w->s->list->roots[k->root].prefix_len;
+
+	return hp_scan_leaves_litter(k->w) &&
+	       hp_litter_path(path + prefix, len - prefix, false) ==
+		       HPDSL_LITTER_TWIN;
+}
+
 void hp_archive_note_link(struct hp_archive_walk *k)
 {
-	struct hp_scan_worker *w = k->w;
-	size_t prefix = w->s->list->roots[k->root].prefix_len;
-
-	if (hp_scan_leaves_litter(w) &&
-	    hp_litter_path(w->path + prefix, w->len - prefix, false) ==
-		    HPDSL_LITTER_TWIN)
+	if (is_twin(k, k->w->path, k->w->len))
 		note_twin(k);
 }
 
@@ -91,6 +96,29 @@ static int see_all(const struct hp_archive_walk *k, struct hp_twins *t)
 	for (uint64_t i = 0; i < k->n_links && r == 0; i++)
 		r = hp_twins_see(t, k->links[i].path, k->links[i].path_len);
 	return r;
+}
+
+int hp_archive_see_lost(const struct hp_archive_walk *k, struct hp_twins *t)
+{
+	int r = 0;
+
+	for (uint64_t i = 0; i < k->n_links && r == 0; i++) {
+		const struct hp_archive_link *l = &k->links[i];
+
+		if (l->wanted && hp_archive_is_lost(l) &&
+		    is_twin(k, l->path, l->path_len))
+			r = hp_twins_ask(t, l->path, l->path_len);
+	}
+	return r < 0 || !t->asked.n ? r : see_all(k, t);
+}
+
+bool hp_archive_is_lost_litter(struct hp_archive_walk *k,
+			       const struct hp_twins *t,
+			       const struct hp_archive_link *l)
+{
+	return is_twin(k, l->path, l->path_len) &&
+	       hp_twins_has(t, l->path, l->path_len) &&
+	       hp_scan_count_litter(k->w, HPDSL_LITTER_TWIN, 0);
 }
 
 /* ---- What comes of it ------------------------------------------------- */

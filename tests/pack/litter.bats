@@ -71,6 +71,18 @@ assert l["kinds"].split()[:2] == ["__MACOSX/", "._*"], l'
 	[ "$(hpdsl-ls front | wc -l)" = 6 ]
 	# a file system's own cannot be read by all, nor need it stay
 	chmod 0 t/lost+found && hpdsl-pack -q t again && diff -r ds again
+	# a link that leads nowhere, too
+	mkdir nowhere && touch nowhere/1.jpg && ln -s x nowhere/._1.jpg
+	tar -cf nowhere.tar -C nowhere .
+	for i in nowhere nowhere.tar; do
+		hpdsl-pack $i of-$i 2> err && has of-$i 1.jpg
+		grep 'left out as litter: 1 file (.*): \._\*;' err
+	done
+	mv nowhere/1.jpg nowhere/2.jpg
+	tar -cf nowhere.tar -C nowhere .
+	for i in nowhere nowhere.tar; do
+		fails 3 "._1.jpg: dangling link to x" hpdsl-pack -q $i no
+	done
 	mkdir only && touch only/.DS_Store
 	fails 3 "only: no files to pack (0 excluded), 1 left out as litter \
 (--keep-litter packs it)" hpdsl-pack -q only no
