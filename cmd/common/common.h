@@ -105,6 +105,11 @@ struct cmd_labels {
 };
 int cmd_value_labels(const char *name, const char *arg, struct cmd_labels *ret,
 		     struct cmd_why *why);
+/* Into the options of hpdsl_pack() or hpdsl_reindex(), which call them alike.
+ */
+#define CMD_SET_LABELS(opt, of)                                 \
+	((opt)->labels = (of).how, (opt)->label_dir = (of).dir, \
+	 (opt)->label_file = (of).file, (opt)->label_field = (of).field)
 
 /* Sets option key; 0, -1 (why says why) or ARGP_ERR_UNKNOWN. */
 int cmd_common_set(struct cmd_common *c, int key, const char *arg,

@@ -24,10 +24,7 @@ static int take_labels(const struct cmd_option *o, void *to, const char *arg,
 
 	if (cmd_value_labels(o->name, arg, &labels, why) < 0)
 		return -1;
-	x->opt.labels = labels.how;
-	x->opt.label_dir = labels.dir;
-	x->opt.label_file = labels.file;
-	x->opt.label_field = labels.field;
+	CMD_SET_LABELS(&x->opt, labels);
 	return 0;
 }
 

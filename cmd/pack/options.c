@@ -18,10 +18,7 @@ static int take_labels(const struct cmd_option *o, void *to, const char *arg,
 
 	if (cmd_value_labels(o->name, arg, &labels, why) < 0)
 		return -1;
-	p->opt.labels = labels.how;
-	p->opt.label_dir = labels.dir;
-	p->opt.label_file = labels.file;
-	p->opt.label_field = labels.field;
+	CMD_SET_LABELS(&p->opt, labels);
 	return 0;
 }
 
