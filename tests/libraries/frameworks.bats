@@ -317,3 +317,67 @@ steps_of()
 	END
 	framework stateful.py "$ds"
 }
+
+@test "tf.data, DALI: resumed behind what was trained on, and not what was fetched" {
+	cat > feeds.py <<- 'END'
+		import sys
+
+		import tensorflow as tf
+		from nvidia.dali import fn, pipeline_def
+
+		import hpdsl
+
+		ds = hpdsl.Dataset(sys.argv[1])
+
+
+		def by_tf(loader):
+		    data = tf.data.Dataset.from_generator(
+		        hpdsl.feed.batches(loader, place=True), output_signature=(
+		            tf.TensorSpec((None,), tf.string),
+		            tf.TensorSpec((None,), tf.int32),
+		            tf.TensorSpec((None,), tf.bool),
+		            tf.TensorSpec((2,), tf.int64))).prefetch(4)
+		    for contents, _, mask, place in data:
+		        yield [c for c, real in zip(contents.numpy(), mask.numpy())
+		               if real], place.numpy()
+
+
+		def by_dali(loader):
+		    @pipeline_def(batch_size=20, num_threads=1, device_id=None,
+		                  prefetch_queue_depth=3)
+		    def pipe():
+		        return tuple(fn.external_source(
+		            hpdsl.feed.Dali(loader, place=True), num_outputs=4,
+		            batch=True, cycle="raise"))
+
+		    running = pipe()
+		    running.build()
+		    while True:
+		        try:
+		            contents, _, mask, place = running.run()
+		        except StopIteration:
+		            return
+		        yield [bytes(contents.at(k)) for k, real in
+		               enumerate(mask.as_array()) if real], place.as_array()[0]
+
+
+		for by in by_tf, by_dali:
+		    def made():
+		        return hpdsl.Loader(ds, 20, seed=1, epochs=1)
+
+		    seen, loader = [], made()
+		    for k, (contents, place) in enumerate(by(loader)):
+		        seen += contents
+		        if k == 6:
+		            break
+		    state = loader.state_dict(place)
+		    assert state["step"] == 7, state
+		    again = made()
+		    again.load_state_dict(state)
+		    for contents, _ in by(again):
+		        seen += contents
+		    wanted = [ds[n].data for n in hpdsl.Epoch(ds, again.order)]
+		    assert seen == wanted, (by, len(seen))
+	END
+	framework feeds.py "$ds"
+}

@@ -4,6 +4,8 @@
 import itertools
 import unittest
 
+import numpy
+
 import hpdsl
 import hpdsl.feed
 from common import Packed, content
@@ -70,6 +72,27 @@ class Feed(Packed):
                 next(rest)
             self.assertEqual(got, [(content(n, "bin"), content(n, "json"),
                                     label) for n, label in self.want(epoch)])
+
+    def test_a_place_that_was_trained_on(self):
+        """What is fetched ahead is not behind it, whichever way it came."""
+        makes = hpdsl.feed.batches, hpdsl.feed.samples, hpdsl.feed.Dali
+        for make in makes:
+            self.loader.seek(0)
+            source = make(self.loader, place=True)
+            *_, place = list(source() if callable(source) else source)[-1]
+            self.assertEqual(list(place if make is not makes[2] else place[0]),
+                             [0, 11])
+            self.assertEqual(self.loader.state_dict()["epoch"], 1)
+            state = self.loader.state_dict((0, numpy.int64(2)))
+            self.assertEqual((state["epoch"], state["step"]), (0, 3))
+            with hpdsl.Loader(self.ds, order=ORDER) as again:
+                again.load_state_dict(state)
+                source = make(again, place=True)
+                first = next(iter(source() if callable(source) else source))
+                self.assertEqual(numpy.array(first[-1]).reshape(-1, 2).tolist(),
+                                 [[0, 3]] * (1 if make is not makes[2] else 18))
+                got = first[0] if make is makes[1] else bytes(first[0][0])
+                self.assertEqual(got, content(self.want(0)[54][0], "bin"))
 
     def test_what_is_no_suffix(self):
         """Said at once, and not at the first sample."""

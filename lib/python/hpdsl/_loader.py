@@ -25,7 +25,7 @@ from ._rank import Ranks, check_alone, ranks_of, tell_share, worker_of
 from ._rest import Rest
 from ._running import WAIT_MS, Again, Damage, Lease, Running
 from ._sample import Path, Sources, raw
-from ._state import make_state, read_state
+from ._state import behind, make_state, read_state
 
 
 def _warn(text: str) -> None:
@@ -89,9 +89,8 @@ class Loader:
     uneven      ranks that do not divide a run's batch are taken: they differ by
                 a sample
     worker,     of a rank's steps this loader has every workers-th, from step +
-    workers     worker on: for processes that have to read for themselves.  In
-                one of several workers of a DataLoader it is a UsageError that
-                they were not given
+    workers     worker on: for processes that have to read for themselves.
+                UsageError: one of several workers of a DataLoader has neither
     suffixes    of the members that are wanted, in this order, "jpg" or
                 ".jpg"; None: all but those that the packer made.  One that none
                 of the samples has is a UsageError; what some lack is empty,
@@ -366,15 +365,16 @@ class Loader:
 
     # ---- State and statistics
 
-    def state_dict(self, batch: Optional[Batch] = None) -> Dict[str, Any]:
-        """What to keep, as a dict or as JSON, to go on behind this batch later,
-        or behind the last one that was handed out: on any number of ranks and
-        workers; without a batch, and with workers=, in this worker, or in all
-        when each has handed out a step.  The text is what `hpdsl-order --state`
-        and `hpdsl-stage --order-from` take."""
+    def state_dict(self, batch: Union[Batch, Sequence[int], None] = None
+                   ) -> Dict[str, Any]:
+        """What to keep, as a dict or as JSON, to go on later behind this batch, or
+        behind what has its (epoch, step), or behind the last one that was handed
+        out: on any number of ranks and workers; without a batch, and with
+        workers=, in this worker, or in all when each has handed out a step.  The
+        text is what `hpdsl-order --state` and `hpdsl-stage --order-from` take."""
         self._live()
         epoch, step = self._at.reached if batch is None else self._normal(
-            batch.epoch, batch.step + 1)
+            *behind(batch))
         return make_state(replace(self.order, epoch=epoch, step=step),
                           self._end, self._dataset, self.choice)
 

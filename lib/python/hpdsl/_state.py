@@ -12,7 +12,7 @@ from . import _abi
 from ._abi import lib
 from ._choice import Choice, address_of
 from ._dataset import Dataset
-from ._errors import CorruptError, checked
+from ._errors import CorruptError, checked, number
 from ._order import Order, end_number, filled
 
 
@@ -29,6 +29,13 @@ def make_state(order: Order, end: str, dataset: Dataset,
     text = ctypes.create_string_buffer(_abi.STATE_MAX)
     n = lib.state_format(ctypes.byref(state), text)
     return json.loads(text.raw[:n])
+
+
+def behind(place: Any) -> Tuple[int, int]:
+    """The step behind that of a batch, or of its epoch and step, numbers of any
+    kind."""
+    epoch, step = (place.epoch, place.step) if hasattr(place, "step") else place
+    return number("epoch", epoch, 64), number("step", step, 64) + 1
 
 
 def read_state(state: Union[str, Mapping[str, Any]], dataset: Dataset,

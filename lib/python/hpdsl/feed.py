@@ -18,6 +18,10 @@ DALI's external source takes arrays, and begins anew when an epoch has ended:
 
     fn.external_source(hpdsl.feed.Dali(loader), num_outputs=3, batch=True,
                        cycle="raise")
+
+Both fetch steps ahead, which the loader's state counts when they are fetched.  With
+place=True each output ends with epoch and step, and the state behind what was
+trained on is loader.state_dict(place).
 """
 
 from __future__ import annotations
@@ -41,25 +45,30 @@ def _members(batch: Batch, suffixes: Sequence[str]) -> List[List[memoryview]]:
     return [batch.members(s) for s in suffixes] or [batch.data]
 
 
-def samples(loader: Loader, *suffixes: str) -> Callable[[], Iterator[Tuple[Any, ...]]]:
+def samples(loader: Loader, *suffixes: str, place: bool = False
+            ) -> Callable[[], Iterator[Tuple[Any, ...]]]:
     """A function for from_generator.  Each call gives the rest of the epoch, a
     sample at a time: bytes of its first member, or of each of the members with
     these suffixes, and its label (-1: none).  What has no bytes because it is
-    bad, or only fills the last step up, is left out."""
+    bad, or only fills the last step up, is left out.
+
+    place  True: the last output is (epoch, step), of shape (2,)"""
     suffixes = _wanted(loader, suffixes)
 
     def epoch() -> Iterator[Tuple[Any, ...]]:
         for batch in loader:
             rows = zip(batch.mask, batch.bad, batch.labels,
                        *_members(batch, suffixes))
+            at = _place(batch, place)
             for real, bad, label, *views in rows:
                 if real and not bad:
-                    yield (*map(bytes, views), label)
+                    yield (*map(bytes, views), label, *at)
 
     return epoch
 
 
-def batches(loader: Loader, *suffixes: str) -> Callable[[], Iterator[Tuple[Any, ...]]]:
+def batches(loader: Loader, *suffixes: str, place: bool = False
+            ) -> Callable[[], Iterator[Tuple[Any, ...]]]:
     """The same, a step at a time: a list of bytes for each member asked for,
     the list of labels and that of the mask, which is also False for what is
     bad."""
@@ -69,9 +78,13 @@ def batches(loader: Loader, *suffixes: str) -> Callable[[], Iterator[Tuple[Any, 
         for batch in loader:
             yield (*([bytes(v) for v in views]
                      for views in _members(batch, suffixes)),
-                   batch.labels, _counts(batch))
+                   batch.labels, _counts(batch), *_place(batch, place))
 
     return epoch
+
+
+def _place(batch: Batch, wanted: bool) -> List[Tuple[int, int]]:
+    return [(batch.epoch, batch.step)] if wanted else []
 
 
 def _counts(batch: Batch) -> List[bool]:
@@ -85,12 +98,16 @@ class Dali:
     (bool, False also for what is bad).
 
     The arrays of members are the library's memory, not copies; DALI copies them
-    before it asks for more.  An empty one stands for what is missing; a decoder
+    before it asks for more.  place=True: the last output is epoch and step, the
+    same for each sample: int64, shape (n, 2).  An empty one stands for what is
+    missing; a decoder
     wants something in its place.  Needs NumPy, as DALI does.
     """
 
-    def __init__(self, loader: Loader, *suffixes: str) -> None:
+    def __init__(self, loader: Loader, *suffixes: str, place: bool = False
+                 ) -> None:
         self._loader, self._suffixes = loader, _wanted(loader, suffixes)
+        self._place = place
 
     def __iter__(self) -> Iterator[Tuple[Any, ...]]:
         import numpy as np
@@ -100,4 +117,6 @@ class Dali:
                       np.empty(0, np.uint8) for v in views]
                      for views in _members(batch, self._suffixes)),
                    np.array(batch.labels, np.int32),
-                   np.array(_counts(batch), np.bool_))
+                   np.array(_counts(batch), np.bool_),
+                   *(np.array([of] * len(batch), np.int64)
+                     for of in _place(batch, self._place)))
