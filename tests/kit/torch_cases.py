@@ -1190,6 +1190,10 @@ def given_back(ds):
                 lambda: of.class_names)
     assert Sampler(ds, choice=part).dataset is part
     assert Loader(Loader(part, 36).dataset, 8).course.choice is part
+    refused(TypeError, "it is folder.samples = [folder.samples[i] for i in subset.i",
+            lambda: Loader(torch.utils.data.Subset(ours, [1, 2])))
+    refused(TypeError, "DatasetFolder: hpdsl.torch.Loader takes it",
+            lambda: hpdsl.Loader(ours))
     refused(AttributeError, "here it is dataset.class_to_idx",
             lambda: Loader(ours).class_to_idx)
     for name, here in (("DataLoader", "hpdsl.torch.Loader"),

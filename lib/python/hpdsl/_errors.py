@@ -189,11 +189,13 @@ def one(index: Any) -> Any:
 
 
 def _subset(given: Any) -> str:
-    """How torch.utils.data.Subset is said here."""
+    """How torch.utils.data.Subset is said here, and what takes an ImageFolder."""
     of = getattr(given, "dataset", None)
-    if of is None or not hasattr(given, "indices"):
+    if of is None:
         return ""
+    if not hasattr(given, "indices"):
+        return ": hpdsl.torch.Loader takes it" if hasattr(given, "samples") else ""
     if hasattr(of, "samples"):
-        return (": of an ImageFolder, set folder.samples to those that are "
-                "wanted")
+        return (": of an ImageFolder it is folder.samples = [folder.samples[i] "
+                "for i in subset.indices]")
     return ": wanted choice=hpdsl.Choice(ds, samples=subset.indices)"
