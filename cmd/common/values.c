@@ -70,7 +70,7 @@ int cmd_value_labels(const char *name, const char *arg, struct cmd_labels *ret,
 		ret->how = HPDSL_LABELS_JSON;
 		ret->field = arg + 5;
 	} else if (strncmp(arg, "dir:", 4) == 0 || !*arg ||
-		   strcmp(arg, "json:") == 0) {
+		   strcmp(arg, "json") == 0 || strcmp(arg, "json:") == 0) {
 		return cmd_refuse(why,
 				  "%s: '%s' is not none, dir, dir:N, "
 				  "parent, cls, json:FIELD or a file",

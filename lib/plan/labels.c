@@ -70,6 +70,15 @@ int hp_labels_by_file(struct hp_list *list, const struct hp_labels_file *f,
 	return r;
 }
 
+/* Has the first sample a folder in that of its class? */
+static bool lies_deeper(const struct hp_list *list)
+{
+	const struct hp_file *f = &list->files[list->samples[0]];
+	const char *slash = memchr(f->path, '/', f->path_len);
+
+	return slash && strchr(slash + 1, '/');
+}
+
 /*
  * Folders that nobody asked for by their number, and that are train and val: a
  * pack of hours would have these as classes.  One alone may be meant so.
@@ -92,6 +101,8 @@ static int look_for_splits(const struct hp_list *list,
 			       names);
 	if (splits && list->n_classes == 1)
 		hp_labels_tell_split(opt, names);
+	else if (list->n_classes == 1 && lies_deeper(list))
+		hp_labels_tell_one(opt, list->classes[0]);
 	return 0;
 }
 

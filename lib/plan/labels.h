@@ -74,6 +74,8 @@ void hp_label_members_release(struct hp_label_members *m);
 /* The one class there is, called so, looks like a split. */
 void hp_labels_tell_split(const struct hpdsl_pack_options *opt,
 			  const char *name);
+/* It is called otherwise, and has folders, as has what an archive wraps. */
+void hp_labels_tell_one(const struct hpdsl_pack_options *opt, const char *name);
 /* What a file of labels does not label. */
 void hp_labels_tell_file(const struct hpdsl_pack_options *opt,
 			 const struct hp_labels_file *f,

@@ -52,6 +52,12 @@ static int fail_columns(const struct hp_label_columns *c, const char *what,
 {
 	char file[HP_PRINTABLE], all[1024];
 
+	/* As spreadsheets write it in half of the world. */
+	if (c->n == 1 && strchr(c->header.p, ';'))
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "%s: its columns are parted by ';': wanted "
+			       "commas, or tabs in a file called .tsv",
+			       hp_printable(c->file, strlen(c->file), file));
 	list_columns(c, all, sizeof all);
 	return hp_fail(err, HPDSL_EUSAGE,
 		       "%s: of its columns %s %s; the two have to be named",

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/near.h"
 #include "base/text.h"
 #include "plan/json_field.h"
 #include "plan/labels_table.h"
@@ -13,7 +14,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CLASS_MAX = UINT16_MAX };
+enum {
+	CLASS_MAX = UINT16_MAX,
+	LOOKED = 100000, /* files, for the suffixes that there are */
+};
 
 static const char *suffix_of(const struct hpdsl_pack_options *opt)
 {
@@ -50,15 +54,27 @@ int hp_label_members_find(struct hp_label_members *m,
 	return 0;
 }
 
-/* What is in a .cls, without blanks around it. */
+/* A number as NumPy or pickle write it would be the name of a class. */
+static bool is_binary(const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)s[i] < ' ' && s[i] != '\t')
+			return true;
+	return false;
+}
+
+/* What is in a .cls, without a byte order mark, and blanks around it. */
 static bool take_cls(const char *s, size_t n, struct hp_text *ret)
 {
+	if (n >= 3 && !memcmp(s, "\xef\xbb\xbf", 3)) {
+		s += 3;
+		n -= 3;
+	}
 	while (n && strchr(" \t\r\n", s[n - 1]))
 		n--;
 	for (; n && strchr(" \t\r\n", *s); n--)
 		s++;
-	if (memchr(s, '\n', n) || memchr(s, '\0', n) ||
-	    !hp_label_is_class(s, n))
+	if (is_binary(s, n) || !hp_label_is_class(s, n))
 		return false;
 	hp_text_add(ret, s, n);
 	return true;
@@ -92,6 +108,48 @@ static int class_of(void *arg, uint64_t sample, struct hp_class *ret,
 	return 0;
 }
 
+/* There is no such member: what is there in its place? */
+HP_COLD static int fail_absent(const struct hp_label_members *m,
+			       const char *suffix, struct hpdsl_error *err)
+{
+	char text[HP_NEAR_TEXT];
+	struct hp_near near;
+
+	hp_near_begin(&near, suffix + 1, strlen(suffix + 1));
+	for (uint64_t i = 0; i < m->list->n_files && i < LOOKED; i++) {
+		const struct hp_file *f = &m->list->files[i];
+
+		if (f->key_len + 1 < f->path_len)
+			hp_near_add(&near, f->path + f->key_len + 1,
+				    (size_t)(f->path_len - f->key_len - 1));
+	}
+	hp_near_list(&near, text);
+	return hp_fail(err, HPDSL_EUSAGE,
+		       "no sample has a member %s that names its class%s%s",
+		       suffix, *text ? ", there are " : "", text);
+}
+
+/* None of them gives one; first are text. */
+HP_COLD static int fail_all(const struct hp_label_members *m,
+			    const char *suffix, const char *first,
+			    struct hpdsl_error *err)
+{
+	char field[HP_PRINTABLE];
+
+	if (m->opt->labels != HPDSL_LABELS_JSON)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "no member %s says a class that is text or a "
+			       "whole number: %s",
+			       suffix, first);
+	return hp_fail(err, HPDSL_EUSAGE,
+		       "no member %s has a field '%s' at its top level that is "
+		       "text or a whole number: %s",
+		       suffix,
+		       hp_printable(m->opt->label_field,
+				    strlen(m->opt->label_field), field),
+		       first);
+}
+
 /* Members that give no class, and that there are such at all. */
 static int tell(const struct hp_label_members *m, struct hpdsl_error *err)
 {
@@ -111,15 +169,9 @@ static int tell(const struct hp_label_members *m, struct hpdsl_error *err)
 			hp_printable(f->path, f->path_len, name));
 	}
 	if (!m->n)
-		return hp_fail(err, HPDSL_EUSAGE,
-			       "no sample has a member %s that names its "
-			       "class",
-			       suffix);
+		return fail_absent(m, suffix, err);
 	if (without == m->n)
-		return hp_fail(err, HPDSL_EUSAGE,
-			       "no member %s says a class that is text "
-			       "or a whole number: %s",
-			       suffix, text);
+		return fail_all(m, suffix, text, err);
 	if (without)
 		hp_labels_tell_members(m->opt, suffix, without, m->n, text);
 	return 0;

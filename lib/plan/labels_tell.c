@@ -34,6 +34,16 @@ void hp_labels_tell_split(const struct hpdsl_pack_options *opt,
 	     name);
 }
 
+void hp_labels_tell_one(const struct hpdsl_pack_options *opt, const char *name)
+{
+	char text[HP_PRINTABLE];
+
+	warn(opt,
+	     "all samples with a class have one, '%s'; another folder of the "
+	     "path may name the class",
+	     hp_printable(name, strlen(name), text));
+}
+
 /* Rows of a table: more than one line may be said of them. */
 static void tell_rows(const struct hpdsl_pack_options *opt, const char *file,
 		      const struct hp_labels_told *told)

@@ -562,15 +562,18 @@ target; the two have to be named: --label-columns=NAME,CLASS, or numbers, as 1,2
 	hpdsl-pack -q --resume --labels=json:label t json
 	fails 3 "--labels is json:n now, was json:label" \
 		hpdsl-pack -q --resume --labels=json:n t json
+	fails 2 "--labels: 'json' is not none, dir, dir:N, parent, cls, json:FIELD or a file" \
+		hpdsl-pack --labels=json t no
 	# neither text nor a whole number
 	printf '{"label": 1.5}' > t/10.json
 	printf '{"label": null}' > t/2.json
 	hpdsl-pack -q --labels=json:label t some 2> err
 	grep -F "warning: 2 of 4 members .json say no class that is text or a whole number: '10.json', '2.json'" err
-	fails 2 "no member .json says a class that is text or a whole number: '0.json', '1.json', '10.json'" \
+	fails 2 "no member .json has a field 'no' at its top level that is text or a whole number: '0.json', '1.json', '10.json'" \
 		hpdsl-pack -q --labels=json:no t no
 	rm t/*.cls
-	fails 2 "no sample has a member .cls" hpdsl-pack -q --labels=cls t no
+	fails 2 "no sample has a member .cls that names its class, there are 'jpg', 'json'" \
+		hpdsl-pack -q --labels=cls t no
 	fails 2 "(--group=none)" \
 		hpdsl-pack -q --group=none --labels=json:label t no
 	mkdir d && cd d

@@ -204,6 +204,14 @@ key, first $line$way" hpdsl-pack -q t out
 	# one alone is told
 	hpdsl-pack -q --labels=dir --exclude=val --exclude=test in b 2> err
 	grep 'warning: the one class folder looks like a split (train)' err
+	mkdir -p wrapped flat/cat
+	cp -r in wrapped/data
+	echo 1 > flat/cat/1.x
+	hpdsl-pack -q --labels=dir wrapped alone 2> err
+	grep "warning: all samples with a class have one, 'data'; another folder of the path may name the class: --labels=dir:2; --labels=dir:1 takes this one" err
+	hpdsl-pack -q --labels=dir:1 --force wrapped alone 2> err
+	hpdsl-pack -q --labels=dir --force flat alone 2>> err
+	[ ! -s err ]
 	# among other classes, a train is a train
 	mkdir -p vehicles/train vehicles/car
 	echo 1 > vehicles/train/1.x && echo 2 > vehicles/car/2.x
@@ -291,7 +299,7 @@ told()
 	# how we pack
 	chunk-size: 100K
 	seed: 7
-	labels: dir
+	labels: dir:1
 	include: '*.png'
 	exclude:
 	  - 'class1/*'
@@ -304,14 +312,14 @@ told()
 	END
 	hpdsl-pack --config c.yaml "$tree" a 2> err
 	[ ! -s err ]
-	hpdsl-pack -q -j 0 --chunk-size 100K --seed 7 --labels dir \
+	hpdsl-pack -q -j 0 --chunk-size 100K --seed 7 --labels dir:1 \
 		--include '*.png' --exclude 'class1/*' --exclude '*00003*' \
 		--meta licence=CC0 --meta 'source=a b' --prefix-input "$tree" b
 	[ "$(dataset_digest a)" = "$(dataset_digest b)" ]
 	# a list replaces the file's, and one way to size chunks another
 	hpdsl-pack --config c.yaml --chunks 2 --seed 8 --exclude '*00004*' \
 		"$tree" c
-	hpdsl-pack -q --chunks 2 --seed 8 --labels dir --include '*.png' \
+	hpdsl-pack -q --chunks 2 --seed 8 --labels dir:1 --include '*.png' \
 		--exclude '*00004*' --meta licence=CC0 --meta 'source=a b' \
 		--prefix-input "$tree" d
 	[ "$(dataset_digest c)" = "$(dataset_digest d)" ]
