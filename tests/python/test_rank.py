@@ -256,7 +256,8 @@ class Shares(unittest.TestCase):
         with self.assertRaisesRegex(hpdsl.UsageError, "^memory '2gb': no size, as "
                                     "2G or 2GiB, powers of 1024, is one$"):
             size_of("2gb")
-        for given in "", "G", "2GB", "2Gi", "2B", "2iB", "-1", "1.5G", "20000000000T", -1, 1 << 64:
+        for given in ("", "G", "2GB", "2Gi", "2B", "2iB", "-1", "1.5G",
+                      "20000000000T", -1, 1 << 64):
             with self.assertRaises(hpdsl.UsageError):
                 size_of(given)
 
