@@ -15,6 +15,7 @@ import unittest
 import hpdsl
 from hpdsl._job import Dealt
 from common import Packed, make_tree, pack
+from hpdsl import _called
 from hpdsl._called import _TORCHS, no_argument
 
 
@@ -237,6 +238,30 @@ class Choices(Packed):
         for name in theirs.difference(ours):
             self.assertRegex(str(no_argument("Loader", name, ours)),
                              "^Loader has no argument .*: [^?]+$")
+
+    def test_each_name_is_answered(self):
+        """By a name that there is here, of an argument or an attribute."""
+        choices = [*inspect.signature(hpdsl.Choice.__init__).parameters]
+        loaders = [*inspect.signature(hpdsl.Loader.__init__).parameters, *_TORCHS]
+        for here, names in _called._OTHERS.items():
+            self.assertIn(here, [*choices, *loaders, "path"])
+            known = loaders if here in loaders else (
+                choices if here in choices else ["path", "copy"])
+            for name in set(names).difference(known, _called._NOT_HERE):
+                self.assertRegex(str(no_argument("One", name, known)),
+                                 f"^One has no argument '{name}': it is called ")
+        for of, table in ((hpdsl, _called._MODULES),
+                          (hpdsl.Dataset, _called._DATASETS),
+                          (hpdsl.Sample, _called._SAMPLES)):
+            names = " ".join(table.values()).split()
+            self.assertEqual(len(names), len(set(names)))
+            self.assertEqual([name for name in names if of is hpdsl and
+                              hasattr(hpdsl, name)], [])
+            self.assertEqual([here for here in table if here.isidentifier() and
+                              of is not hpdsl and not hasattr(of, here)], [])
+        for name in _called._IN_TORCH:
+            self.assertIn(f"here it is hpdsl.torch.{name}",
+                          str(_called.no_name("hpdsl", name, ())))
 
     def chosen(self, ds, **options):
         choice = hpdsl.Choice(ds, **options)

@@ -117,17 +117,20 @@ _MODULES: Dict[str, str] = {
     "hpdsl.torch.Loader":
         "DataLoader StatefulDataLoader StreamingDataLoader WebLoader",
     "hpdsl.Dataset(folder), over which goes hpdsl.torch.Loader":
-        "StreamingDataset LocalDataset IterableDataset load_dataset load_from_disk",
+        "StreamingDataset StreamingRawDataset LocalDataset IterableDataset "
+        "MapDataset IterDataset load_dataset load_from_disk",
     "hpdsl.Dataset(folder), of the tars' folder, in which hpdsl-index(1) was":
         "WebDataset WebDatasetFluid wids ShardListDataset",
     "hpdsl-pack(1), of files or tars that a program has written":
-        "MDSWriter ShardWriter TarWriter ArrayRecordWriter optimize",
+        "MDSWriter ShardWriter TarWriter ArrayRecordWriter DatasetWriter optimize",
     "hpdsl.Choice(ds, ..), which is choice= of a loader":
         "Subset random_split train_test_split",
     "one pack of all, and hpdsl.Choice(ds, sample_weight=..), of each sample how "
     "often it comes in an epoch, or class_weight=":
-        "CombinedStreamingDataset Stream WeightedRandomSampler RandomMix "
-        "ConcatDataset interleave_datasets",
+        "CombinedStreamingDataset ParallelStreamingDataset Stream RandomMix "
+        "WeightedRandomSampler ConcatDataset interleave_datasets",
+    "seed= and order= of a loader":
+        "IndexSampler RandomSampler SequentialSampler BatchSampler",
     "nothing that is needed: a loader reads this rank's share":
         "DistributedSampler split_by_node split_dataset_by_node shard_by_jax_process",
 }
