@@ -132,7 +132,7 @@ _MODULES: Dict[str, str] = {
     "seed= and order= of a loader":
         "IndexSampler RandomSampler SequentialSampler BatchSampler",
     "nothing that is needed: a loader reads this rank's share":
-        "DistributedSampler split_by_node split_dataset_by_node shard_by_jax_process",
+        "DistributedSampler split_by_node split_dataset_by_node ShardByJaxProcess",
 }
 
 # What a sample has, by names that others have for it.
