@@ -59,19 +59,25 @@ static const struct hp_file *first_other(const struct hp_reindex *x,
 	return NULL;
 }
 
-/* A tar that is there still. */
+/* A tar that is there still; it may lie in another folder. */
 static int compare_tar(struct hp_reindex *x, const char *file,
 		       const struct hp_found *c, const struct old *was,
 		       bool *ret_same, struct hpdsl_error *err)
 {
-	if (strcmp(was->name, c->made.name) == 0 &&
-	    was->bytes == c->made.bytes &&
-	    memcmp(was->checksum, c->made.checksum, sizeof c->made.checksum) ==
-		    0)
-		return 0;
-	*ret_same = false;
-	return hp_reindex_contradicts(x, file, c->made.name,
-				      first_other(x, c, was), err);
+	bool same = was->bytes == c->made.bytes &&
+		    memcmp(was->checksum, c->made.checksum,
+			   sizeof c->made.checksum) == 0;
+
+	*ret_same &= same && strcmp(was->name, c->made.name) == 0;
+	return same ? 0 :
+		      hp_reindex_contradicts(x, file, c->made.name,
+					     first_other(x, c, was), err);
+}
+
+/* Tars were added, removed or renamed: nothing is damaged. */
+static const char *anew(const struct hp_reindex *x)
+{
+	return x->opt->force ? "" : "; it can be made anew";
 }
 
 /* n tars as they were, and those that are: both in the order of base names. */
@@ -101,12 +107,13 @@ static int compare(struct hp_reindex *x, const char *file, uint64_t n,
 					err);
 		else if (d < 0)
 			r = hp_reindex_differs(x, -ENOENT, err,
-					       "%s is missing, %s lists it",
-					       was.name, file);
+					       "%s is missing, %s lists it%s",
+					       was.name, file, anew(x));
 		else
 			r = hp_reindex_differs(x, HPDSL_EDIFFERS, err,
-					       "%s is not listed in %s",
-					       x->chunks[c].made.name, file);
+					       "%s is not listed in %s%s",
+					       x->chunks[c].made.name, file,
+					       anew(x));
 		*ret_same &= d == 0;
 		i += d <= 0;
 		c += d >= 0;

@@ -72,6 +72,12 @@ static int begin(struct hp_reading *r, struct hp_reindex *x,
 		k = hp_pass_begin(&r->pass, x->io, x->dir, chunk->made.name,
 				  err);
 	r->pass.sha256 = r->of_file;
+	/* It is the manifest that has its name. */
+	if (k == -ENOENT && x->adopt && !x->opt->n_tars)
+		return hp_fail(err, k,
+			       "%s: No such file or directory; where the tars "
+			       "lie now has to be given",
+			       chunk->made.name);
 	return k;
 }
 

@@ -175,12 +175,14 @@ offset()
 	hpdsl-verify -q d
 	grep -qx 'adopted: true' d/dataset.yaml
 	some d python-ustar
-	fails 1 "d: python-ustar.tar is not listed in index.hpdsl" hpdsl-index d
+	fails 1 "d: python-ustar.tar is not listed in index.hpdsl; it can be made anew (--force)" \
+		hpdsl-index d
 	hpdsl-index -q --force d
 	hpdsl-verify -q d
 	[ "$(hpdsl-ls --chunks d | wc -l)" = 4 ]
 	rm d/gnu-posix.tar
-	fails 3 "d: gnu-posix.tar is missing, index.hpdsl lists it" hpdsl-index d
+	fails 3 "d: gnu-posix.tar is missing, index.hpdsl lists it; it can be made anew (--force)" \
+		hpdsl-index d
 	hpdsl-index -q --force d
 	hpdsl-verify -q d
 	[ "$(hpdsl-ls --chunks d | wc -l)" = 3 ]
@@ -215,6 +217,10 @@ offset()
 	mv else/where/tars else/where/other
 	run -1 hpdsl-verify -q else/where/sub/out
 	[[ $output = *"../../tars/gnu-posix.tar: is missing"* ]]
+	fails 3 "where the tars lie now has to be given (hpdsl-index -o OUTPUT DIR)" \
+		hpdsl-index else/where/sub/out
+	hpdsl-index -q -o else/where/sub/out else/where/other
+	hpdsl-verify -q else/where/sub/out
 }
 
 @test "-o: through links, from the current folder, into it" {
