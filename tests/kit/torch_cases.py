@@ -37,6 +37,7 @@ import hpdsl.torch
 from common import rounds, until_true
 from hpdsl import (_boxes, _contents, _orphan, _parcel, _session,
                    _torch_batch)
+from hpdsl._frameworks import watcher
 from hpdsl.torch import (Contents, Loader, MapLoader, Sampler, Samples,
                          evaluate)
 from test_public import all_unsaid
@@ -478,6 +479,58 @@ def told_each_epoch(ds):
     for epoch, wanted in (1, (1, 2)), (1, (1, 0)), (3, (3, 0)), (3, (3, 0)):
         sampler.set_epoch(epoch)
         assert next(iter(sampler))[2:4] == wanted
+
+
+class Gradients:
+    """As Accelerate's GradientState: one for all, with the loops under way."""
+
+    _shared_state = {}
+
+    def __init__(self):
+        self.__dict__ = self._shared_state
+        self.__dict__.setdefault("loops", [])
+
+    def _add_dataloader(self, loop):
+        self.loops = [*self.loops, weakref.ref(loop)]
+
+    def _remove_dataloader(self, loop):
+        self.loops = [of for of in self.loops if of() is not loop]
+
+    def seen(self):
+        return [(of().end_of_dataloader, of().remainder) for of in self.loops]
+
+
+def shown(ds):
+    """Accelerate sees which batch of a loop is the last, and how many of it count,
+    on all ranks; of a validation within, and of a loop that went on, too."""
+    steps = len(reference(ds))
+    with mock.patch.dict(sys.modules, {
+            "accelerate.state": mock.Mock(GradientState=Gradients)}):
+        assert watcher() is None
+        of = Gradients()
+        for make in steps_loader, map_loader:
+            loader = make(ds, rank=0, ranks=2)
+            for stop in 3, steps:
+                for batch in loader:
+                    end = batch.step == steps - 1
+                    assert of.seen() == [(end, len(ds) % 36)]
+                    for inner in evaluate(ds, 200):
+                        last = inner.step == 2
+                        assert of.seen()[1:] == [(last, len(ds) % 200)]
+                    assert len(of.seen()) == 1
+                    if batch.step == stop:
+                        break
+            assert not of.seen() and loader.epoch == 1
+            assert loader._is_accelerate_prepared
+        for given, left in ({"end": "drop"}, 0), ({"end": "repeat"}, 0), (
+                {"skip_bad": True}, -1):
+            loader = steps_loader(ds, **given)
+            next(iter(loader))
+            assert of.seen() == [(False, left)], (given, of.seen())
+            loader.close()
+            del loader
+            of.loops = []
+    Gradients._shared_state.clear()
 
 
 def checkpointed(ds):

@@ -229,6 +229,71 @@ steps_of()
 	framework logged.py "$ds"
 }
 
+@test "Accelerate: accumulates to an epoch's end, gathers what counts, and resumes" {
+	cat > accelerated.py <<- 'END'
+		import os
+		import sys
+
+		import torch
+		from accelerate import Accelerator, skip_first_batches
+
+		import hpdsl
+
+		ds = hpdsl.Dataset(sys.argv[1])
+
+
+		def decode(content):
+		    return torch.tensor([float(len(content))])
+
+
+		def made(ranks):
+		    accelerator = Accelerator(cpu=True, gradient_accumulation_steps=4)
+		    train = hpdsl.torch.Loader(ds, 60 // ranks, seed=1, decode=decode)
+		    val = hpdsl.torch.evaluate(ds, 60 // ranks, decode=decode)
+		    net = torch.nn.Linear(1, 1)
+		    net, train, val, optimizer = accelerator.prepare(
+		        net, train, val, torch.optim.SGD(net.parameters(), 0.0))
+		    return (accelerator, accelerator.prepare_data_loader(train),
+		            accelerator.prepare_data_loader(val), net, optimizer)
+
+
+		accelerator, train, val, net, optimizer = made(
+		    int(os.environ.get("WORLD_SIZE", "1")))
+		assert type(train) is hpdsl.torch.Loader
+		for _ in range(2):
+		    synced = []
+		    for batch in train:
+		        with accelerator.accumulate(net):
+		            accelerator.backward(batch.mean(net(batch.data)[:, 0]))
+		            optimizer.step()
+		            optimizer.zero_grad()
+		            synced.append(accelerator.sync_gradients)
+		            if batch.step == 5:         # a validation within
+		                got = [accelerator.gather_for_metrics(b.numbers)
+		                       for b in val]
+		                got = torch.cat(got).tolist()
+		                assert sorted(got) == list(range(len(ds))), len(got)
+		    assert [k for k, on in enumerate(synced) if on] == [3, 7, 8], synced
+		place = train.epoch, 3
+		train.seek(*place)
+		next(iter(train))
+		accelerator.save_state("saved")
+		train.seek(0)
+		accelerator.load_state("saved")
+		assert (train.epoch, train.step) == (place[0], 4)
+		try:
+		    list(skip_first_batches(train, 3))
+		except TypeError as e:
+		    assert "load_state_dict() and seek()" in str(e), e
+		print(len(ds))
+	END
+	framework accelerated.py "$ds" > out
+	framework -m torch.distributed.run --nproc-per-node=2 --standalone accelerated.py \
+		"$ds" >> out
+	[ "$(sort -u out)" = 501 ]
+	[ "$(wc -l < out)" = 3 ]
+}
+
 @test "DataLoader: workers have the rank of their trainer, begun in any way" {
 	cat > ranks.py <<- 'END'
 		import os

@@ -58,6 +58,8 @@ class Evaluation(Generic[T]):
     """What evaluate() gives."""
 
     __module__ = "hpdsl.torch"
+    # Accelerate's prepare_data_loader() gives it back.
+    _is_accelerate_prepared = True
 
     def __init__(self, loader: "Loader[T]") -> None:
         self._loader = loader

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What frameworks look for on a DataLoader before its epochs begin: whether it
-shuffles, and whom they tell which epoch is next."""
+"""What frameworks look for on a DataLoader: before its epochs begin whether it
+shuffles, and whom they tell which epoch is next; within them whether a batch is the
+last one."""
 
 from __future__ import annotations
 
+import sys
 import weakref
 from typing import TYPE_CHECKING, Any, Iterator
 
@@ -64,3 +66,30 @@ class BatchSteps(Steps):
     @property
     def drop_last(self) -> bool:
         return self._loader.course.end == "drop"
+
+
+class Shown:
+    """What Accelerate sees of a loop that is under way, as of loaders of its own.
+
+    end_of_dataloader  the batch at hand is the epoch's last, at which accumulate()
+                       has its step
+    remainder          so many of that count, those of all ranks, which are the
+                       first: gather_for_metrics() leaves out the others.  0: all;
+                       -1: nobody knows
+    """
+
+    end_of_dataloader, remainder = False, -1
+
+    def __init__(self, to: Any) -> None:
+        self._to = to
+        to._add_dataloader(self)
+
+    def gone(self) -> None:
+        self._to._remove_dataloader(self)
+
+
+def watcher() -> Any:
+    """Accelerate's state of all loops, if it is used here; else None."""
+    module = sys.modules.get("accelerate.state")
+    state: Any = getattr(module, "GradientState", None)
+    return state() if getattr(state, "_shared_state", None) else None

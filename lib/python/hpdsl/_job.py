@@ -73,6 +73,10 @@ class Dealt(NamedTuple):
         return min((first + steps) * self.batch, self.counted) - (
             first * self.batch)
 
+    def rest(self) -> int:
+        """How many count of a last step that they do not fill; 0: they fill it."""
+        return self.counted % self.batch
+
     def alike(self, whole: int) -> "Dealt":
         """So many of every step count, and none is the last."""
         return self._replace(batch=whole, counted=ENDLESS)

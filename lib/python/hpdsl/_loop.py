@@ -9,7 +9,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Dict, Generic, NoReturn,
 
 from ._called import no_attribute
 from ._course import Course
-from ._frameworks import BatchSteps, Steps
+from ._frameworks import BatchSteps, Shown, Steps, watcher
 from ._order import Order
 from ._rest import superseded
 from ._torch_batch import Batch, Heard
@@ -34,6 +34,13 @@ class Loop(Generic[T]):
     _newest: Optional[object] = None
     _heard: Optional[Heard] = None
     _steps: Optional[BatchSteps] = None
+    _shown: Optional[Shown] = None
+    # Whether samples that cannot be read are left out.
+    _skips_bad = False
+    # For Accelerate: prepare_data_loader() gives it back, save_state() keeps its
+    # state, and skip_first_batches() comes as far as to be told what to do.
+    _is_accelerate_prepared = use_stateful_dataloader = True
+    prefetch_factor = None
 
     def _still(self, mine: object, above: int = 0) -> None:
         """Behind a yield; above: so many generators are between it and the loop."""
@@ -167,9 +174,24 @@ class Loop(Generic[T]):
             self._heard = Heard()
         batch._dealt, batch._heard = dealt, self._heard
         self.course.behind(*here)
+        self._show(here[0])
         return batch if self.form is None else self.form(batch)
 
+    def _show(self, epoch: int) -> None:
+        """To who counts batches beside the loop."""
+        to, course = watcher(), self.course
+        if to is None:
+            return
+        if self._shown is None:
+            self._shown = Shown(to)
+        self._shown.end_of_dataloader = course.step == course.steps(epoch)
+        self._shown.remainder = -1 if self._skips_bad else (
+            course.dealt(epoch).rest())
+
     def _ended(self, epoch: int) -> None:
+        if self._shown is not None:
+            self._shown.gone()
+            self._shown = None
         course, steps = self.course, self.course.steps(epoch)
         if (course.epoch, course.step) != (epoch, steps):
             self.close()

@@ -174,7 +174,7 @@ class Loader(Loop[T]):
         self._memory, self._may_lack = reads["memory"], reading is not None
         self._decoder = (Decoder(decode, collate) if reading is None
                          else reading.decoder)
-        self._how = how
+        self._how, self._skips_bad = how, reads["skip_bad"]
         self._options: Dict[str, Any] = effective(self._decoder, num_workers,
                                                   options)
         # Behind a step that failed; None: where the course is.
