@@ -192,6 +192,7 @@ class Batches(Packed):
             self.assertEqual(sorted(numbers(again)), list(part))
         with self.assertRaisesRegex(hpdsl.UsageError, "^choice: the dataset"):
             hpdsl.Loader(part, choice=part)
+        ds.close()
         with self.assertRaisesRegex(AttributeError, "here it is dataset.labels"):
             part.labels
 

@@ -157,7 +157,9 @@ def no_attribute(of: str, name: str, dataset: Any = None) -> AttributeError:
     """That it has no attribute of this name, and what helps: maybe its dataset has
     it."""
     here = _called(_DATASETS, name)
-    if not name.startswith("_") and dataset is not None and hasattr(dataset, name):
+    # What is a property is not asked for: that may read the index, or fail.
+    if not name.startswith("_") and dataset is not None and (
+            hasattr(type(dataset), name) or name in vars(dataset)):
         here = f"dataset.{name}"
     elif of != "Dataset" and here.isidentifier():
         here = f"dataset.{here}"
