@@ -85,17 +85,16 @@ static const char *what(const struct info *i, const struct tars *t)
 }
 
 /* What a sample would be, by the names of the first one. */
-static void tell_look(struct info *i, const struct tars *t)
+static void tell_look(struct info *i, struct tars *t)
 {
-	struct hpdsl_group_look look;
 	struct hpdsl_error err;
 
 	if (!t->paths.n)
 		return;
-	if (hpdsl_group_look(NULL, t->paths.v, t->paths.n, &look, &err) < 0)
+	if (hpdsl_group_look(NULL, t->paths.v, t->paths.n, &t->look, &err) < 0)
 		info_failed(i, &err);
 	else
-		info_look(i, &look);
+		info_look(i, &t->look);
 }
 
 static void tell_names(struct info *i, struct tars *t)

@@ -27,6 +27,7 @@ struct tars {
 	size_t shown;
 	struct info_counts suffixes;
 	struct cmd_strings paths; /* without ./ in front; allocated */
+	struct hpdsl_group_look look;
 	char *first;
 	uint64_t names;
 	bool whole; /* they were all of it, and of all */

@@ -130,10 +130,29 @@ static bool add_globs(struct info *i, const struct tars *t)
 	return true;
 }
 
-/* As WebDataset has classes; in any tar, if in the first one. */
-static void next_labels(struct info *i, const struct tars *t)
+static bool has_cls(const struct tars *t, bool last)
 {
-	if (info_counts_of(&t->suffixes, "cls"))
+	if (!last)
+		return info_counts_of(&t->suffixes, "cls");
+	for (size_t k = 0; k < t->paths.n; k++) {
+		const char *dot = strrchr(t->paths.v[k], '.');
+
+		if (dot && !strcmp(dot, ".cls"))
+			return true;
+	}
+	return false;
+}
+
+/* What a sample is, and its class, as WebDataset has it: so in all tars, if in
+ * the first one. */
+static void next_samples(struct info *i, const struct tars *t)
+{
+	bool other = t->look.verdict == HPDSL_LOOK_REFUSE;
+
+	if (other)
+		info_next_more(i, t->look.last ? " --group=last" :
+						 " --group=none");
+	if ((!other || t->look.last) && has_cls(t, other))
 		info_next_more(i, " --labels=cls");
 }
 
@@ -148,7 +167,7 @@ static void next_pack(struct info *i, const struct tars *t)
 		return;
 	}
 	info_next(i, c == PREFIX ? "hpdsl-pack --prefix-input" : "hpdsl-pack");
-	next_labels(i, t);
+	next_samples(i, t);
 	/* hpdsl-pack takes no archive that is none */
 	if (!t->dir || t->none || !add_globs(i, t))
 		for (size_t k = 0; k < t->n; k++) {
@@ -182,7 +201,7 @@ static bool has_names(const struct tars *t)
 static void next_index(struct info *i, const struct tars *t)
 {
 	info_next(i, "hpdsl-index");
-	next_labels(i, t);
+	next_samples(i, t);
 	if (!t->dir || access(t->dir, W_OK) < 0) {
 		info_next_more(i, " -o");
 		info_next_output(i, i->path);

@@ -513,6 +513,13 @@ print(sum(sum(b.mask) for b in loader))")" = "$1" ] ||
 	has "classes none, and 12 members .cls may say them: hpdsl-pack --labels=cls 'it'\\''s' OUTPUT"
 	told 0 shards/003.tar
 	is 'd["kind"]' tar
+	# what a sample is, is left open by their names
+	mkdir t dots
+	touch t/p.{1..9}.{cls,jpg}
+	tar -cf dots/x.tar -C t p.{1..9}.{cls,jpg}
+	told 0 dots
+	has "next hpdsl-index --group=last --labels=cls dots"
+	is 'd["group_look"]["verdict"]' refuse
 }
 
 @test "tars that each count from 0: keys repeat, samples are told as they are" {
