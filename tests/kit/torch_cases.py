@@ -713,6 +713,11 @@ def meant(ds):
                                told):
                 assert text in str(w.message), w
             assert len(told) == 2 and {w.filename for w in told} == {__file__}
+    hpdsl._meant._told.clear()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        Samples(ds, suffixes=["jpg"])
+    assert [w.filename for w in told] == [__file__], told
 
 
 def one_of_them(ds):

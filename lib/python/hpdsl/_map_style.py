@@ -18,6 +18,7 @@ from ._dataset import Dataset
 from ._errors import DiffersError, annotate, one, wanted
 from ._job import Dealt
 from ._loop import Loop, T
+from ._meant import tell_meant
 from ._measured import is_measured
 from ._orphan import watch_trainer
 from ._parcel import Decoder, finished, sample_of
@@ -57,6 +58,7 @@ class Samples(data.Dataset):
         self.suffixes = suffixes_of(suffixes or ()) or None
         self._names = tuple(map(without_dot, self.suffixes or ()))
         check_options(dataset.handle(), None, self.suffixes or ())
+        tell_meant(dataset.handle(), dataset.path, self._names, "labels", "data")
         self._told: Set[str] = set()
         self._decoder = Decoder(decode, collate)
 
