@@ -481,6 +481,60 @@ def told_each_epoch(ds):
         assert next(iter(sampler))[2:4] == wanted
 
 
+def one_by_one(ds):
+    """Samples for DataLoaders of others: each once, whoever deals them out, in the
+    epoch that was said, which workers that are there already hear."""
+    every = sorted(ds[n].data for n in range(len(ds)))
+
+    def order(epoch):
+        return [ds[n].data for n in hpdsl.Epoch(ds, hpdsl.Order(
+            seed=5, batch=64, epoch=epoch))]
+
+    def all_by(of, workers=0):
+        return [content for batch in torch.utils.data.DataLoader(
+            of, 10, num_workers=workers) for content in batch[0]]
+
+    alone = hpdsl.torch.Iterable(ds, seed=5)
+    assert len(alone) == len(ds) and all_by(alone) == order(0)
+    assert [label for _, label in alone] == [
+        ds.labels[n] for n in hpdsl.Epoch(ds, hpdsl.Order(seed=5, batch=64))]
+    assert sorted(all_by(alone, 2)) == every
+    kept = torch.utils.data.DataLoader(alone, None, num_workers=1,
+                                       persistent_workers=True)
+    for epoch in 2, 0:
+        alone.set_epoch(epoch)
+        assert [content for content, _ in kept] == order(epoch)
+    del kept
+    for end, n in ("drop", 448), ("short", 501), ("repeat", 512):
+        assert len(hpdsl.torch.Iterable(ds, end=end)) == n
+    few = hpdsl.torch.Iterable(ds.path, suffixes=["txt", "json"], decode=both,
+                               choice=hpdsl.Choice(ds, split=(0, 0.1)),
+                               drop_last=True, batch_size=10, memory="32M")
+    assert len(few) == len(list(few)) == 50
+    seen, lengths = [], []
+    for rank in range(2):
+        with ranks_begin(rank, 2):
+            refused(hpdsl.UsageError, 'share="caller"', lambda: len(alone))
+            refused(hpdsl.UsageError, 'share="caller"', lambda: next(iter(alone)))
+            of = hpdsl.torch.Iterable(ds, share="rank", seed=5)
+            got = all_by(of, rank)
+            lengths.append(len(of))
+            assert len(got) == len(of)
+            seen += got
+            assert all_by(hpdsl.torch.Iterable(ds, share="caller", seed=5)) == (
+                order(0))
+    assert sorted(seen) == every and lengths == [250, 251], lengths
+    none = hpdsl.torch.Iterable(ds, share="none", seed=5)
+    assert sorted(all_by(none, 2)) == sorted(every * 2)
+    refused(hpdsl.UsageError, "not one of", lambda: hpdsl.torch.Iterable(
+        ds, share="all"))
+    for name, text in ("rank", "Iterable has no argument"), (
+            "transform", "it is called decode"):
+        refused(TypeError, text, lambda: hpdsl.torch.Iterable(ds, **{name: 0}))
+    e = raised(lambda: list(hpdsl.torch.Iterable(ds, decode=fail_of_two)), Ours)
+    assert re.match("decode of sample", note_of(e)), note_of(e)
+
+
 class Gradients:
     """As Accelerate's GradientState: one for all, with the loops under way."""
 

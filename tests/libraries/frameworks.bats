@@ -294,6 +294,70 @@ steps_of()
 	[ "$(wc -l < out)" = 3 ]
 }
 
+@test "Accelerate, datasets: samples that they deal out come once" {
+	cat > dealt.py <<- 'END'
+		import collections
+		import json
+		import sys
+
+		import datasets
+		import torch
+		from accelerate import Accelerator
+		from accelerate.utils import DataLoaderConfiguration
+		from datasets.distributed import split_dataset_by_node
+		from torch.utils.data import DataLoader
+
+		import hpdsl
+
+
+		def number(content):
+		    of = json.loads(bytes(content))
+		    return torch.tensor(of["class"] * 1000 + of["n"])
+
+
+		ds = hpdsl.Dataset(sys.argv[1])
+		every = {int(number(sample.data)) for sample in ds}
+		assert len(every) == len(ds)
+		for dispatch in True, False:
+		    of = hpdsl.torch.Iterable(ds, share="caller", decode=number)
+		    accelerator = Accelerator(cpu=True, dataloader_config=
+		        DataLoaderConfiguration(dispatch_batches=dispatch))
+		    loader = accelerator.prepare(DataLoader(
+		        of, 10, num_workers=1 if dispatch else 2))
+		    seen = collections.Counter()
+		    for numbers, labels in loader:
+		        seen.update(accelerator.gather(numbers).tolist())
+		    # Those of a last batch are filled up.
+		    assert set(seen) == every, (dispatch, len(seen))
+		    assert sum(seen.values()) <= len(ds) + 4 * 10, sum(seen.values())
+		    accelerator.wait_for_everyone()
+		try:
+		    next(iter(hpdsl.torch.Iterable(ds, decode=number)))
+		except hpdsl.UsageError as e:
+		    assert "share=" in str(e), e
+		else:
+		    raise AssertionError("nobody said who deals them out")
+
+
+		def generated(path):
+		    from hpdsl.torch import Iterable
+		    for of, label in Iterable(path, share="none", decode=number):
+		        yield {"number": int(of), "label": label}
+
+
+		made = datasets.IterableDataset.from_generator(
+		    generated, gen_kwargs={"path": sys.argv[1]})
+		for parts in [made], [split_dataset_by_node(made, r, 2) for r in range(2)]:
+		    got = [row["number"] for part in parts
+		           for row in DataLoader(part, None, num_workers=2)]
+		    assert sorted(got) == sorted(every), (len(parts), len(got))
+		print(len(every))
+	END
+	HF_HUB_OFFLINE=1 HF_HOME=$PWD/hf framework -m torch.distributed.run \
+		--nproc-per-node=2 --standalone dealt.py "$ds" > out
+	[ "$(sort -u out)" = 501 ]
+}
+
 @test "DataLoader: workers have the rank of their trainer, begun in any way" {
 	cat > ranks.py <<- 'END'
 		import os

@@ -183,6 +183,17 @@ class Found(unittest.TestCase):
                     "^this in a worker of a DataLoader: .*num_workers=")):
                 of(info, "trainer")
 
+    def test_who_deals_samples_out(self):
+        for share, ranks, wanted in (
+                (None, 1, (0, 1, True)), ("rank", 4, (3, 4, True)),
+                ("caller", 4, (0, 1, True)), ("none", 4, (0, 1, False))):
+            self.assertEqual(_rank.dealt_by(share, ranks - 1, ranks), wanted)
+        with self.assertRaisesRegex(hpdsl.UsageError, (
+                '^rank 3 of 4: .* share="caller" .*"rank" .*"none"')):
+            _rank.dealt_by(None, 3, 4)
+        with self.assertRaisesRegex(hpdsl.UsageError, "'all': not one of"):
+            _rank.dealt_by("all", 0, 1)
+
     def test_what_makes_no_sense(self):
         torch = distributed(1, 4)
         for text, environ, given in (

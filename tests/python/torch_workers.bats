@@ -37,7 +37,7 @@ setup()
 }
 
 @test "loaders in workers of a DataLoader" {
-	torch_cases "$ds" in_workers
+	torch_cases "$ds" in_workers one_by_one
 }
 
 @test "arguments that make no sense" {

@@ -209,6 +209,22 @@ def worker_of(worker: Optional[int], workers: Optional[int]) -> Tuple[int, int]:
     return worker or 0, 1 if workers is None else workers
 
 
+def dealt_by(share: Optional[str], rank: int, ranks: int) -> Tuple[int, int, bool]:
+    """Where others may deal samples out, too: the rank and ranks to read as, and
+    whether a rank's workers divide what that has."""
+    if share not in (None, "caller", "rank", "none"):
+        raise UsageError(f"share {share!r}: not one of caller, rank, none")
+    if share is None and ranks > 1:
+        raise UsageError(
+            f"rank {rank} of {ranks}: who deals samples out cannot be seen from "
+            "here; say share=\"caller\" where Accelerate's prepare() or Trainer "
+            "does, \"rank\" where nobody else does, or \"none\" where others deal "
+            "them to workers, too")
+    if share in (None, "rank"):
+        return rank, ranks, True
+    return 0, 1, share == "caller"
+
+
 def check_trainer(what: str) -> None:
     """For a loader that has workers itself."""
     if _dataloaders_worker() is not None:

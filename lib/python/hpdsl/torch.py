@@ -22,7 +22,7 @@ Loader takes, too, or over a tree of which there is a snapshot.
 
 Samples and Sampler are the same order over a map-style dataset, for code that
 wants one: each sample is then read by itself or with its neighbours of the step,
-in the worker.
+in the worker.  Iterable is it one sample at a time, for a DataLoader of others.
 
 Manual pages: hpdsl-python(7) has whole programs, hpdsl-order(7) defines the order.
 """
@@ -45,6 +45,7 @@ from ._dataset import Dataset
 from ._decoding import Failed
 from ._errors import Error, UsageError
 from ._evaluation import AllOnce, Evaluation, check_named
+from ._iterable import Iterable
 from ._job import reads_of
 from ._loop import Loop, T
 from ._map_style import MapLoader, Places, Sampler, Samples
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
     from ._folder import DatasetFolder, ImageFolder
 
 __all__ = ["Batch", "Contents", "DatasetFolder", "Evaluation", "ImageFolder",
-           "Loader", "MapLoader", "Places", "Sampler", "Samples", "evaluate"]
+           "Iterable", "Loader", "MapLoader", "Places", "Sampler", "Samples", "evaluate"]
 
 # Options of hpdsl.Loader that say how it reads, and not what.
 _READS = "memory", "threads", "check", "skip_bad", "cache"
