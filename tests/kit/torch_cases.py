@@ -380,8 +380,9 @@ def lightning_prepares(loader, rank, ranks):
     Lightning's, and told the epoch."""
     of = torch.utils.data
     if isinstance(loader, of.DataLoader):
-        sampler = of.DistributedSampler(loader.dataset, ranks, rank)
-        return type(loader)(loader.dataset, sampler=sampler)
+        if not isinstance(loader.sampler, of.DistributedSampler):
+            sampler = of.DistributedSampler(loader.dataset, ranks, rank)
+            return type(loader)(loader.dataset, sampler=sampler)
     sampler = getattr(loader, "sampler", loader)
     if callable(getattr(sampler, "set_epoch", None)):
         sampler.set_epoch(0)
@@ -401,6 +402,13 @@ def prepared(ds):
                 seen.setdefault((batch.epoch, batch.step), []).extend(
                     batch.numbers[batch.mask].tolist())
         assert got(seen) == reference(ds)
+    seen = {}
+    for rank in range(2):
+        loader = torch.utils.data.DataLoader(Samples(ds), None, sampler=Sampler(
+            ds, order=ORDER, rank=rank, ranks=2))
+        loader.sampler.seek(3)
+        all_of(lightning_prepares(loader, rank, 2), seen)
+    assert got(seen) == reference(ds)
 
 
 def epochs_that_are_set(ds):

@@ -86,6 +86,30 @@ framework()
 	sort -u out | diff - <(echo "245 of 501"; echo "256 of 501")
 }
 
+@test "Lightning: a DataLoader of one's own with our Sampler is dealt out once" {
+	cat > plain.py <<- 'END'
+		import sys
+
+		import lightning
+		from torch.utils.data import DataLoader
+
+		import hpdsl
+		from net import QUIET, Net, decode
+
+		ds = hpdsl.Dataset(sys.argv[1])
+		loader = DataLoader(hpdsl.torch.Samples(ds, decode=decode), batch_size=None,
+		                    sampler=hpdsl.torch.Sampler(ds, 16, seed=1))
+		net = Net()
+		trainer = lightning.Trainer(devices=2, strategy="ddp", max_epochs=3, **QUIET)
+		trainer.fit(net, loader)
+		first = [net.trained[e][0] for e in range(3)]
+		assert first[0] != first[1] != first[2], first
+		print(sum(map(len, net.trained[0])), "of", len(ds))
+	END
+	framework plain.py "$ds" > out
+	sort -u out | diff - <(echo "245 of 501"; echo "256 of 501")
+}
+
 # In Lightning's programs below: steps(loader, e), what its epoch e is.
 steps_of()
 {

@@ -161,7 +161,7 @@ class Loader:
         self._epochs, self._end = epochs, end_of(end, drop_last)
         self._on_bad, self._on_warning = on_bad, on_warning
         self._until = order.epoch + epochs
-        if shuffle is False:
+        if not order.shuffle:
             tell_share(Ranks(self.rank, self.ranks, self.ranks_from))
         self._start(self._fits(order, order.batch and batch_size))
 

@@ -118,7 +118,7 @@ class Samples(data.Dataset):
             raise
 
 
-class Sampler(data.Sampler):
+class Sampler(data.DistributedSampler):  # by which Lightning deals out no more
     """The same steps for a map-style dataset:
     DataLoader(samples, sampler=sampler, batch_size=None).  Each iteration gives
     the rest of the epoch that seek() set, as Places.  Arguments, as far as they
