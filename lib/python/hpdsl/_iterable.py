@@ -12,6 +12,7 @@ import torch.utils.data as data
 
 from ._batch import check_options, suffixes_of
 from ._called import no_argument
+from ._choice import Choice, opened
 from ._course import Course
 from ._dataset import Dataset
 from ._errors import annotate
@@ -19,7 +20,6 @@ from ._loader import Loader
 from ._order import size_of
 from ._orphan import watch_trainer
 from ._parcel import Decoder
-from ._place import opened
 from ._rank import dealt_by, ranks_of
 from ._sample import Path, without_dot
 
@@ -54,7 +54,7 @@ class Iterable(data.IterableDataset):
 
     __module__ = "hpdsl.torch"
 
-    def __init__(self, dataset: Union[Dataset, Path], *,
+    def __init__(self, dataset: Union[Dataset, Choice, Path], *,
                  share: Literal["caller", "rank", "none", None] = None,
                  decode: Optional[Callable[..., Any]] = None,
                  **options: Any) -> None:
@@ -63,7 +63,8 @@ class Iterable(data.IterableDataset):
         for name in options:
             if name not in known:
                 raise no_argument("Iterable", name, ["share", "decode", *known])
-        self.dataset, self._share = opened(dataset), share
+        self.dataset, options["choice"] = opened(dataset, options.get("choice"))
+        self._share = share
         dealt_by(share, 0, 1)
         self._decoder = Decoder(decode, None)
         if not options.get("drop_last"):
