@@ -15,10 +15,10 @@ from typing import (TYPE_CHECKING, Any, Iterable, Iterator, List, Literal,
 from . import _abi, _file
 from ._abi import lib
 from ._called import by_its_names, no_attribute
-from ._errors import (DiffersError, NotFolderError, NotFoundError,
-                      NotOursError, RangeError, UsageError, checked)
+from ._errors import (DiffersError, NotFoundError, RangeError, UsageError,
+                      checked)
 from ._keys import find, numbers_of, suffixes_in
-from ._place import into
+from ._place import advised
 from ._rows import (ROWS, Handle, Layout, Rows, bytes_at, cut, layout_of,
                     layouts_of, read_member, read_members)
 from ._sample import (Counts, Member, Number, Numbers, Path, Sample, Sources,
@@ -75,7 +75,8 @@ class Dataset:
         self._flags = ((_abi.OPEN_COPY if copy else 0) |
                        (_abi.OPEN_FOREIGN_OWNER if foreign_owner else 0) |
                        (0 if peers else _abi.OPEN_NO_PEERS))
-        self._handle: Optional[Handle] = self._first()
+        self._handle: Optional[Handle] = advised(self.path, lambda: Handle(
+            raw(self.path), self._flags))
         self._patience: Optional[float] = None
         self._pack: Optional[str] = None
         self._class_names: Optional[List[str]] = None
@@ -91,15 +92,6 @@ class Dataset:
             raise no_attribute("Dataset", name)
 
     # ---- Open, closed, elsewhere
-
-    def _first(self) -> Handle:
-        try:
-            return Handle(raw(self.path), self._flags)
-        except (NotOursError, NotFoundError, NotFolderError) as e:
-            more = into(self.path)
-            if not more:
-                raise
-            raise type(e)(f"{e}{more}", e.code) from None
 
     def handle(self) -> Handle:
         """For those who call the library: keep it as long as it is in use."""

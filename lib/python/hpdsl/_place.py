@@ -6,12 +6,15 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-from typing import Optional, Tuple
+from typing import Callable, Optional, Tuple, TypeVar
 
 from . import _abi
 from ._abi import lib
-from ._errors import (Error, NotFoundError, SystemFailure, UsageError, checked)
+from ._errors import (Error, NotFolderError, NotFoundError, NotOursError,
+                      SystemFailure, UsageError, checked)
 from ._sample import Path, raw, text
+
+T = TypeVar("T")
 
 _DATASETS = (_abi.KIND_DATASET, _abi.KIND_STAGE)
 # The path of a member may be longer than a path of the system, or have a file
@@ -48,14 +51,21 @@ def dataset_in(path: Path) -> Tuple[str, str]:
                         "comes next)", -errno.ENOENT)
 
 
-def into(path: Path) -> str:
-    """Of a path that is no dataset, what to say if it leads into one; "" else."""
+def advised(path: str, opening: Callable[[], T]) -> T:
+    """What opening a dataset gives, or raises: of a path that leads into one with
+    the line that is meant."""
     try:
-        dataset, inside = dataset_in(path)
-    except Error:
-        return ""
-    return (f"; the dataset is {dataset}, and the samples of a folder in it are "
-            f"hpdsl.Choice(ds, folder={inside!r})" if inside else "")
+        return opening()
+    except (NotOursError, NotFoundError, NotFolderError) as e:
+        try:
+            dataset, inside = dataset_in(path)
+        except Error:
+            inside = ""
+        if not inside:
+            raise
+        raise type(e)(f"{e}; the dataset is {dataset}, and the samples of a folder "
+                      f"in it are hpdsl.Choice(ds, folder={inside!r})",
+                      e.code) from None
 
 
 def _is_dataset(path: str) -> bool:
