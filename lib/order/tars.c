@@ -46,9 +46,13 @@ HP_COLD static int absent(const struct hp_index *ix, const char *pattern,
 		if (hp_index_chunk(ix, i, &chunk, NULL) == 0)
 			hp_near_add(&near, base_of(&chunk),
 				    strlen(base_of(&chunk)));
-	return hp_fail(err, HPDSL_EUSAGE, "no tar is called '%s', there are %s",
+	return hp_fail(err, HPDSL_EUSAGE,
+		       "no tar is called '%s', there are %s%s",
 		       hp_printable(pattern, strlen(pattern), shown),
-		       hp_near_list(&near, text));
+		       hp_near_list(&near, text),
+		       strpbrk(pattern, "{/") ?
+			       "; a pattern has *, ? and [..], and no folder" :
+			       "");
 }
 
 int hp_choice_drop_tars(struct hpdsl_choice *c, const struct hp_index *ix,

@@ -429,6 +429,7 @@ static void nonsense_is_refused(void **state)
 	static const uint32_t label[] = { CLASSES }, class_4[] = { 4 };
 	static const uint64_t sample[] = { N }, even[] = { 4 };
 	static const char *const nothing[] = { "*.jpg" };
+	static const char *const braces[] = { "chunk-{000000..000003}.tar" };
 	static const char *const tars[] = { "*1.tar", "train-*.tar" };
 	uint64_t weight[N] = { 0 };
 
@@ -451,6 +452,11 @@ static void nonsense_is_refused(void **state)
 		"no tar is called 'train-*.tar', there are 'chunk-000000.tar', "
 		"'chunk-000001.tar', 'chunk-000002.tar', 'chunk-000003.tar', "
 		"'chunk-000004.tar', 'chunk-000005.tar'");
+	refused((struct hpdsl_choice_options){ .tars = braces, .n_tars = 1 },
+		"no tar is called 'chunk-{000000..000003}.tar', there are "
+		"'chunk-000000.tar', 'chunk-000001.tar', 'chunk-000002.tar', "
+		"'chunk-000003.tar', 'chunk-000004.tar', 'chunk-000005.tar'; "
+		"a pattern has *, ? and [..], and no folder");
 	refused((struct hpdsl_choice_options){ .include = nothing,
 					       .n_include = 1 },
 		"not one sample of 200 is chosen");
