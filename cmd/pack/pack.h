@@ -100,7 +100,7 @@ void pack_print_inside(const struct hpdsl_pack_report *r);
 void pack_json_inside(struct cmd_json *j, const struct hpdsl_pack_report *r);
 /* What was left out as litter; nothing, if nothing was. */
 void pack_tell_litter(const struct hpdsl_pack_report *r);
-/* What a sample is, when all is planned; the summary need not say it again. */
+/* What a sample is: when all is planned, and when it is done. */
 void pack_tell_sample(const struct hpdsl_pack_report *r);
 /* Before a byte is written: names that other readers trip over. */
 void pack_tell_names(const struct pack *p, const struct hpdsl_pack_report *r);

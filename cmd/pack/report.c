@@ -120,6 +120,7 @@ static void tell_summary(const struct pack *p,
 		    cmd_many(r->chunks, "chunk").s, cmd_bytes(r->tar_bytes).s,
 		    cmd_seconds(r->seconds).s, all ? ", " : "",
 		    all ? cmd_speed(r->members, r->bytes, r->seconds).s : "");
+	pack_tell_sample(r);
 	if (p->opt.zstd)
 		tell_compressed(r);
 	if (r->resumed_chunks)

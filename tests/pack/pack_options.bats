@@ -140,7 +140,7 @@ key, first $line$way" hpdsl-pack -q t out
 	fails 2 "first '1305031102': 175304.png 211214.png$way" \
 		hpdsl-pack -q --names=portable v out
 	hpdsl-pack --group=key t out 2> err
-	[ "$(grep -cxF "hpdsl-pack: 2 samples; $line" err)" = 1 ]
+	[ "$(grep -cxF "hpdsl-pack: 2 samples; $line" err)" = 2 ]
 	run ! grep warning err
 	echo "group: key" > c.yaml
 	hpdsl-pack -n --config=c.yaml t x > plan
