@@ -36,8 +36,14 @@ setup()
 	torch_cases "$ds" views in_boxes
 }
 
+# bats test_tags=wide
+@test "single samples for a DataLoader of others come once" {
+	torch_cases "$ds" one_by_one
+}
+
+# bats test_tags=more
 @test "loaders in workers of a DataLoader" {
-	torch_cases "$ds" in_workers one_by_one
+	torch_cases "$ds" in_workers
 }
 
 @test "arguments that make no sense" {
