@@ -78,7 +78,7 @@ static bool options_fit(const struct hp_manifest *m)
 
 	if (!m->adopted)
 		return true;
-	if (n == 2 && !strcmp(v[0].key, "shuffle") &&
+	if (n && !strcmp(v[0].key, "shuffle") &&
 	    !strcmp(v[0].value, "global")) {
 		v++;
 		n--;

@@ -492,6 +492,9 @@ zipfile.ZipFile("small.zip", "w").writestr("a", "x")'
 	grep -A2 '^  labels: cls$' d/dataset.yaml | grep '^  label_numbers: value$'
 	hpdsl-verify -q d
 	python3 "$SRC/tests/kit/read_dataset.py" check d > got
+	hpdsl-index -q --shuffled --labels=cls --group=last \
+		--double-suffix=x.json -o all d/*.tar
+	hpdsl-verify -q all
 	cp -a d was
 	flip d/index.hpdsl 50
 	hpdsl-index -q d
