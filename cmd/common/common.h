@@ -103,8 +103,9 @@ struct cmd_labels {
 	uint32_t dir; /* 0: 1, and not spelled out */
 	const char *file, *field;
 };
-int cmd_value_labels(const char *name, const char *arg, struct cmd_labels *ret,
-		     struct cmd_why *why);
+/* had: the file that was given before, or NULL: two tables are none. */
+int cmd_value_labels(const char *name, const char *arg, const char *had,
+		     struct cmd_labels *ret, struct cmd_why *why);
 /* Into the options of hpdsl_pack() or hpdsl_reindex(), which call them alike.
  */
 #define CMD_SET_LABELS(opt, of)                                 \

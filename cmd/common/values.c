@@ -51,8 +51,8 @@ static bool is_dir(const char *arg, uint64_t *ret)
 	       *ret <= HPDSL_PATH_MAX;
 }
 
-int cmd_value_labels(const char *name, const char *arg, struct cmd_labels *ret,
-		     struct cmd_why *why)
+int cmd_value_labels(const char *name, const char *arg, const char *had,
+		     struct cmd_labels *ret, struct cmd_why *why)
 {
 	uint64_t dir;
 
@@ -75,6 +75,12 @@ int cmd_value_labels(const char *name, const char *arg, struct cmd_labels *ret,
 				  "%s: '%s' is not none, dir, dir:N, "
 				  "parent, cls, json:FIELD or a file",
 				  name, arg);
+	} else if (had && strcmp(had, arg) != 0) {
+		return cmd_refuse(why,
+				  "%s: '%s' and '%s': wanted one table of all "
+				  "samples, with train/ or whatever their "
+				  "folders are before its names",
+				  name, had, arg);
 	} else {
 		ret->file = arg;
 	}

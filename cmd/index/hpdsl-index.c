@@ -22,7 +22,7 @@ static int take_labels(const struct cmd_option *o, void *to, const char *arg,
 	struct index *x = to;
 	struct cmd_labels labels;
 
-	if (cmd_value_labels(o->name, arg, &labels, why) < 0)
+	if (cmd_value_labels(o->name, arg, x->opt.label_file, &labels, why) < 0)
 		return -1;
 	CMD_SET_LABELS(&x->opt, labels);
 	return 0;

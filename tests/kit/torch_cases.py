@@ -1067,6 +1067,14 @@ def filled(ds):
         assert [text[:42] for text in texts] == [
             "epoch 0, step 6: 6 of 8 samples only fill "] * (end == "mask"), texts
         assert all(one.filename == __file__ for one in told)
+    # One in stored order counts something else, and is told by itself.
+    told_nothing()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for stored in {}, {"shuffle": False}, {"shuffle": False}:
+            for data, labels in few(ds, 0, 1, epochs=1, **stored):
+                pass
+    assert ["batch.mask.sum()" in str(one.message) for one in told] == [False, True]
 
 
 def short(ds):

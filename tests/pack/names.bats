@@ -437,6 +437,8 @@ line 2 'a/7', line 3 'a/8', line 4 'a/9', ..." err
 	fails 2 "labels: line 2: the sample of 'a/1.jpg' has another class in \
 line 1" hpdsl-pack --labels=labels t out
 	echo a/1.jpg > labels
+	fails 2 "labels: 'labels' and 'more': wanted one table of all samples" \
+		hpdsl-pack --labels=labels --labels=more t out
 	fails 2 "labels: line 1: there is no class" \
 		hpdsl-pack --labels=labels t out
 	printf 'a/1.jpg x\0y\n' > labels

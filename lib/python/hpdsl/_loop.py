@@ -171,7 +171,7 @@ class Loop(Generic[T]):
         elif whole is not None and whole != dealt.whole(batch.step):
             dealt = dealt.alike(whole)
         if self._heard is None:
-            self._heard = Heard()
+            self._heard = Heard(self.course.given.shuffle is False)
         batch._dealt, batch._heard = dealt, self._heard
         self.course.behind(*here)
         self._show(here[0])

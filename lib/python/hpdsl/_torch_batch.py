@@ -19,14 +19,22 @@ _told: Set[str] = set()
 
 class Heard:
     """What a loop is told when it asks for the next batch, and not before: who
-    takes batch.mean() of the one at hand has done right."""
+    takes batch.mean() of the one at hand has done right.
 
-    __slots__ = "right", "kind", "text"
+    stored  the loop is over samples in stored order, as an evaluation is: what
+            counts there is no loss, and the training beside it was told before
+    """
 
-    def __init__(self) -> None:
+    __slots__ = "right", "kind", "text", "stored"
+
+    def __init__(self, stored: bool = False) -> None:
         self.right, self.kind, self.text = False, "", ""
+        self.stored = stored
 
     def note(self, kind: str, text: str) -> None:
+        if self.stored:
+            kind += ", stored"
+            text += "; what is counted is divided by batch.mask.sum()"
         if not self.right and kind not in _told:
             self.kind, self.text = kind, text
 
