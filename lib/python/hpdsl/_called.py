@@ -22,7 +22,7 @@ _CHOICES = ("labels", "folder", "tars", "include", "exclude", "samples", "split"
 # Streaming, LitData, Hugging Face's datasets, Grain, FFCV, torchvision.
 _OTHERS: Dict[str, Sequence[str]] = {
     "batch_size": ("batch", "bs", "global_batch_size", "batched"),
-    "choice": ("subset", "subsample"),
+    "choice": ("subset",),
     "class_weight": ("class_weights",),
     "collate": ("collate_fn", "collation_fn"),
     "dataset": ("path", "root", "url", "urls", "input_dir", "local", "remote"),
@@ -31,9 +31,9 @@ _OTHERS: Dict[str, Sequence[str]] = {
     "drop_last": ("drop_remainder",),
     "epochs": ("num_epochs", "n_epochs", "max_epochs", "repeat"),
     "folder": ("folders", "subdir", "prefix", "split_dirs"),
-    "group": ("process_group", "process_group_name"),
+    "group": ("process_group", "process_group_name", "replication"),
     "labels": ("classes", "class_names", "targets"),
-    "memory": ("predownload", "prefetch", "buffer_bytes"),
+    "memory": ("predownload", "max_pre_download", "prefetch", "buffer_bytes"),
     "num_workers": ("workers", "num_proc", "worker_count", "nworkers",
                     "num_parallel_calls"),
     "ranks": ("world_size", "num_replicas", "num_ranks", "shard_count"),
@@ -43,6 +43,7 @@ _OTHERS: Dict[str, Sequence[str]] = {
     "samples": ("numbers", "indices", "ids", "filter", "select"),
     "seed": ("random_seed", "shuffle_seed", "generator"),
     "skip_bad": ("handler", "error_handler", "ignore_errors"),
+    "split": ("subsample",),
     "split_seed": ("seed", "random_state", "generator"),
     "suffixes": ("extensions", "columns", "keys", "fields", "exts", "to_tuple"),
     "windows": ("buffer_size", "shuffle_buffer", "shuffle_block_size",
@@ -77,6 +78,11 @@ _NOT_HERE = {
     "device": "batch.to(device) is on one",
     "cache_dir": "hpdsl-stage(1) brings a dataset near, whose folder is then "
                  "opened",
+    "epoch_size": "an epoch has each sample once; choice=hpdsl.Choice(ds, split=(0, "
+                  "0.5)) is of fewer",
+    "streams": "they are one pack of all, and hpdsl.Choice(ds, sample_weight=..)",
+    "storage_options": "a dataset lies in a file system; others write it there",
+    "validate_hash": "what is read is compared with its checksum, see check=",
     "streaming": "only what is wanted is ever read",
     "nodesplitter": "a loader reads its rank's share",
     "workersplitter": "workers share what the rank reads",
@@ -105,14 +111,15 @@ _DATASETS: Dict[str, str] = {
     "a loader, which reads this rank's share": "shard split_by_node to_iter_dataset",
     "a loader, of which each `for` is the next epoch": "repeat with_epoch",
     "memory= of a loader, which reads ahead": "prefetch cache",
-    "state_dict() of a loader": "state_dict load_state_dict",
+    "state_dict() of a loader": "state_dict load_state_dict get_state",
+    "load_state_dict() of a loader": "set_state",
     "hpdsl.torch.ImageFolder(path), which has them": "samples imgs transform",
     "set_epoch() of the loader itself": "sampler batch_sampler",
 }
 
 # Classes and functions that those libraries have.
-_IN_TORCH = ("DatasetFolder", "ImageFolder", "MapLoader", "Sampler", "Samples",
-             "evaluate")
+_IN_TORCH = ("DatasetFolder", "ImageFolder", "Iterable", "MapLoader", "Sampler",
+             "Samples", "evaluate")
 _MODULES: Dict[str, str] = {
     "hpdsl.torch.Loader":
         "DataLoader StatefulDataLoader StreamingDataLoader WebLoader",

@@ -43,7 +43,7 @@ def check_shares(batch: int, batch_size: int, ranks: int, uneven: bool) -> None:
     if batch_size and batch_size not in (few, few + bool(left)):
         raise UsageError(f"the run has a batch of {batch}: on {ranks} ranks "
                          f"that is batch_size={few + bool(left)}, not "
-                         f"{batch_size}")
+                         f"{batch_size}, or left out")
 
 
 # As many positions as there never are.

@@ -29,11 +29,13 @@ from __future__ import annotations
 from typing import Any, Callable, Iterator, List, Sequence, Tuple
 
 from ._batch import Batch, suffixes_of
+from ._errors import wanted
 from ._loader import Loader
 
 
 def _wanted(loader: Loader, given: Sequence[str]) -> Tuple[str, ...]:
     """What there is none of is said here, and not at the first batch."""
+    wanted(Loader, "loader", loader)
     suffixes = suffixes_of(given)
     for suffix in suffixes:
         loader._wanted.check(suffix)
