@@ -47,6 +47,36 @@ static bool is_annotation(const char *path)
 	return !strncmp(path, "annotations/", 12) && ends(path, ".json");
 }
 
+/* Many samples in each, as MosaicML, LitData, Arrow and TensorFlow write them.
+ */
+static bool is_record_file(const char *path)
+{
+	static const char *const suffixes[] = { ".mds",		".mds.zstd",
+						".arrow",	".parquet",
+						".tfrecord",	".array_record",
+						".arrayrecord", ".lance" };
+	const char *base = base_of(path);
+
+	for (size_t k = 0; k < sizeof(suffixes) / sizeof(*suffixes); k++)
+		if (ends(base, suffixes[k]))
+			return true;
+	return strstr(base, ".tfrecord-") || !strcmp(base, "data.mdb") ||
+	       (!strncmp(base, "chunk-", 6) && ends(base, ".bin"));
+}
+
+/* Most of them, but for those that describe the others. */
+static bool are_records(const struct cmd_strings *names)
+{
+	size_t n = 0, others = 0;
+
+	for (size_t k = 0; k < names->n; k++)
+		if (is_record_file(names->v[k]))
+			n++;
+		else
+			others += !ends(names->v[k], ".json");
+	return n > others;
+}
+
 /* How much of a path is before "refs/NAME" of a cache; SIZE_MAX: it is none. */
 static size_t before_refs(const char *path)
 {
@@ -162,6 +192,10 @@ static const struct looks {
 			"which hpdsl.Choice(ds, folder=..) leaves out" },
 	[INFO_PARTED] = { "images-labels",
 			  "pictures and labels in folders of their own" },
+	[INFO_RECORDS] = { "records",
+			   "records of another library, many samples in a "
+			   "file: write these to a tar with its own reader "
+			   "(hpdsl-python(7))" },
 	[INFO_LARGE] = { "large-files",
 			 "large files: packing them brings little, but for "
 			 "staging" },
@@ -183,6 +217,8 @@ void info_guess(const char *root, const struct cmd_strings *names, bool all,
 		is = INFO_COCO;
 	else if (20 * look->parted > look->images)
 		is = INFO_PARTED;
+	else if (are_records(names))
+		is = INFO_RECORDS;
 	else if (all && names->n <= FEW && are_large(root, names))
 		is = INFO_LARGE;
 	ret->is = is;

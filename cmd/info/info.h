@@ -159,8 +159,9 @@ enum info_looks {
 	INFO_CACHE, /* of Hugging Face */
 	INFO_ZARR,
 	INFO_COCO,
-	INFO_PARTED, /* pictures and labels in folders of their own */
-	INFO_LARGE,  /* files, and few */
+	INFO_PARTED,  /* pictures and labels in folders of their own */
+	INFO_RECORDS, /* of another library, many in a file */
+	INFO_LARGE,   /* files, and few */
 	/* The next are not guessed, but counted. */
 	INFO_SHARDS,
 	INFO_SPLITS, /* with classes in them */

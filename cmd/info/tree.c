@@ -254,7 +254,8 @@ static int class_folder(const struct walk *w)
 {
 	/* folders of another meaning have files in them, too */
 	if (w->guess.is == INFO_CACHE || w->guess.is == INFO_ZARR ||
-	    w->guess.is == INFO_COCO || w->guess.is == INFO_PARTED)
+	    w->guess.is == INFO_COCO || w->guess.is == INFO_PARTED ||
+	    w->guess.is == INFO_RECORDS)
 		return 0;
 	if (has_splits(w))
 		return w->split_classes > 1 ? 2 : 0;
@@ -336,7 +337,7 @@ static void next_pack(struct info *i, const struct walk *w)
 	for (uint64_t k = 0; k < w->n_specials; k++)
 		if (k == SPECIALS || !w->specials[k])
 			return;
-	if (w->guess.is == INFO_CACHE) {
+	if (w->guess.is == INFO_CACHE || w->guess.is == INFO_RECORDS) {
 		next_snapshot(i, w);
 		return;
 	}

@@ -820,6 +820,12 @@ looks()
 	told 0 "h u"
 	looks hf-cache "a Hugging Face cache, whose snapshots are links"
 	is 'd["next"]' None
+	mkdir -p mds/{train,val}
+	touch mds/{train,val}/{index.json,shard.00000.mds}
+	told 0 mds
+	looks records "records of another library, many samples in a file: $(
+		)write these to a tar with its own reader (hpdsl-python(7))"
+	is 'd["next"]' None
 	told 0 coco
 	is 'd["looks_like"], "class_folders" in d' "('coco', False)"
 	typed
