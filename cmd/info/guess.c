@@ -47,30 +47,51 @@ static bool is_annotation(const char *path)
 	return !strncmp(path, "annotations/", 12) && ends(path, ".json");
 }
 
-/* Many samples in each, as MosaicML, LitData, Arrow and TensorFlow write them.
- */
+/* Does any file's name say so? */
+static bool any(const struct cmd_strings *names, bool (*is)(const char *path))
+{
+	for (size_t k = 0; k < names->n; k++)
+		if (is(names->v[k]))
+			return true;
+	return false;
+}
+
+/* Many samples in each: what MosaicML, Arrow and TensorFlow write, and LMDB. */
 static bool is_record_file(const char *path)
 {
 	static const char *const suffixes[] = { ".mds",		".mds.zstd",
 						".arrow",	".parquet",
 						".tfrecord",	".array_record",
-						".arrayrecord", ".lance" };
+						".arrayrecord", ".lance",
+						".mdb" };
 	const char *base = base_of(path);
 
 	for (size_t k = 0; k < sizeof(suffixes) / sizeof(*suffixes); k++)
 		if (ends(base, suffixes[k]))
 			return true;
-	return strstr(base, ".tfrecord-") || !strcmp(base, "data.mdb") ||
-	       (!strncmp(base, "chunk-", 6) && ends(base, ".bin"));
+	return strstr(base, ".tfrecord-");
+}
+
+/* As LitData's are called, whose index lies beside them. */
+static bool is_chunk(const char *path)
+{
+	return !strncmp(base_of(path), "chunk-", 6) && ends(path, ".bin");
+}
+
+static bool is_index(const char *path)
+{
+	return !strcmp(base_of(path), "index.json");
 }
 
 /* Most of them, but for those that describe the others. */
 static bool are_records(const struct cmd_strings *names)
 {
+	bool chunks = any(names, is_index);
 	size_t n = 0, others = 0;
 
 	for (size_t k = 0; k < names->n; k++)
-		if (is_record_file(names->v[k]))
+		if (is_record_file(names->v[k]) ||
+		    (chunks && is_chunk(names->v[k])))
 			n++;
 		else
 			others += !ends(names->v[k], ".json");
@@ -169,15 +190,6 @@ static bool are_large(const char *root, const struct cmd_strings *names)
 		n++;
 	}
 	return n && sum / n >= LARGE;
-}
-
-/* Does any file's name say so? */
-static bool any(const struct cmd_strings *names, bool (*is)(const char *path))
-{
-	for (size_t k = 0; k < names->n; k++)
-		if (is(names->v[k]))
-			return true;
-	return false;
 }
 
 static const struct looks {

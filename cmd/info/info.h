@@ -183,6 +183,9 @@ void info_contents(struct info *i, const struct hpdsl_dataset *ds,
 
 /* look.c: what a sample is, and what is odd about that. */
 void info_look(struct info *i, const struct hpdsl_group_look *look);
+/* The look at paths; false: there are none, or it failed, which is told. */
+bool info_look_names(struct info *i, const struct cmd_strings *names,
+		     struct hpdsl_group_look *ret);
 void info_look_dataset(struct info *i, const struct info_pack *p,
 		       struct hpdsl_group_look *ret);
 

@@ -27,6 +27,19 @@ void info_look(struct info *i, const struct hpdsl_group_look *look)
 		info_row(i, "apart", "%s", parted);
 }
 
+bool info_look_names(struct info *i, const struct cmd_strings *names,
+		     struct hpdsl_group_look *ret)
+{
+	struct hpdsl_error err;
+
+	if (!names->n)
+		return false;
+	if (hpdsl_group_look(NULL, names->v, names->n, ret, &err) == 0)
+		return true;
+	info_failed(i, &err);
+	return false;
+}
+
 static bool is_each_file(const struct hpdsl_pairs *options)
 {
 	for (size_t k = 0; k < options->n; k++)

@@ -84,24 +84,13 @@ static const char *what(const struct info *i, const struct tars *t)
 			"tar files";
 }
 
-/* What a sample would be, by the names of the first one. */
-static void tell_look(struct info *i, struct tars *t)
-{
-	struct hpdsl_error err;
-
-	if (!t->paths.n)
-		return;
-	if (hpdsl_group_look(NULL, t->paths.v, t->paths.n, &t->look, &err) < 0)
-		info_failed(i, &err);
-	else
-		info_look(i, &t->look);
-}
-
 static void tell_names(struct info *i, struct tars *t)
 {
 	if (t->first)
 		info_name(i, "first", "first_member", t->first);
-	tell_look(i, t);
+	/* What a sample would be, by the names of the first one. */
+	if (info_look_names(i, &t->paths, &t->look))
+		info_look(i, &t->look);
 	info_suffixes_tell(i, &t->suffixes, "members");
 	if (!t->first && !i->wrong && !i->unread)
 		info_row(i, "holds", "no files%s",

@@ -374,12 +374,9 @@ static void set_next(struct info *i, const struct walk *w)
 /* What hpdsl-pack would make of the names. */
 static void look(struct info *i, struct walk *w)
 {
-	struct hpdsl_error err;
-
 	if (!w->names.n)
 		return;
-	if (hpdsl_group_look(NULL, w->names.v, w->names.n, &w->look, &err) < 0)
-		info_failed(i, &err);
+	info_look_names(i, &w->names, &w->look);
 	info_guess(w->root, &w->names, !w->ended, &w->look, &w->guess);
 	if (has_shards(w))
 		w->guess.is = INFO_SHARDS;

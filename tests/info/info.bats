@@ -826,6 +826,14 @@ looks()
 	looks records "records of another library, many samples in a file: $(
 		)write these to a tar with its own reader (hpdsl-python(7))"
 	is 'd["next"]' None
+	# those of LitData are told from others by their index
+	mkdir lit
+	touch lit/chunk-0-{0,1}.bin
+	told 0 lit
+	is '"looks_like" in d' False
+	touch lit/index.json
+	told 0 lit
+	is 'd["looks_like"]' records
 	told 0 coco
 	is 'd["looks_like"], "class_folders" in d' "('coco', False)"
 	typed
