@@ -156,15 +156,17 @@ static int class_folder(const char *input)
 /* Have any samples this suffix and others, of those that were looked at? */
 static bool has_suffix(const struct hpdsl_group_look *look, const char *suffix)
 {
-	for (size_t k = 0; k < look->n_sets; k++) {
-		char text[sizeof(look->sets->suffixes)], *s = text, *one;
+	size_t n = strlen(suffix);
 
-		memcpy(text, look->sets[k].suffixes, sizeof(text));
-		while (strchr(look->sets[k].suffixes, '\n') &&
-		       (one = strsep(&s, "\n")))
-			if (!strcmp(one, suffix))
+	for (size_t k = 0; k < look->n_sets; k++)
+		for (const char *s = look->sets[k].suffixes, *end; *s;
+		     s = end) {
+			end = strchrnul(s, '\n');
+			if ((size_t)(end - s) == n && !memcmp(s, suffix, n) &&
+			    (*end || s != look->sets[k].suffixes))
 				return true;
-	}
+			end += *end == '\n';
+		}
 	return false;
 }
 
