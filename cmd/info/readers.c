@@ -96,6 +96,11 @@ static void put(struct info *i, const struct info_readers *r,
 	put_text(i, f, r->ours);
 	if (f->damage)
 		return;
+	if (report->splits)
+		info_row(i, "", "%s together in one tar: %s",
+			 cmd_splits(report->splits).s,
+			 r->ours ? "hpdsl alone reads them apart" :
+				   "none of these reads them apart");
 	if (r->tars && report->members < r->all)
 		info_row(i, "", "as far as looked at: %s of %llu",
 			 cmd_many(report->members, "member").s,

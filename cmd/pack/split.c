@@ -147,6 +147,24 @@ static void tell_heap(const struct pack *p)
 		    cmd_splits(t.splits).s, labels);
 }
 
+/* The readers of tars that it is packed for know nothing of folders. */
+static void tell_others(const struct pack *p, const struct tops *t,
+			const char *all)
+{
+	struct pack_list list = pack_readers(p->readers & PACK_OF_TAR);
+	char include[256] = " of its folder";
+	int n = 0;
+
+	for (unsigned k = t->capitals ? 0 : t->splits; k; k &= k - 1)
+		n += snprintf(include + n, sizeof(include) - (size_t)n,
+			      "%s='%s/**'", n ? ", --include" : "",
+			      hpdsl_split_name(k));
+	cmd_message("%s will lie together in every chunk, and %s read all of "
+		    "it: for them pack each alone, into an OUTPUT of its own, "
+		    "by --include%s",
+		    all, *list.s ? list.s : "other readers", include);
+}
+
 int pack_tell_splits(const struct pack *p)
 {
 	const struct hpdsl_pack_options *o = &p->opt;
@@ -167,11 +185,16 @@ int pack_tell_splits(const struct pack *p)
 			    all.s);
 		return CMD_USAGE;
 	}
-	if (!p->common.quiet && !t.capitals)
+	if (p->common.quiet)
+		return CMD_DONE;
+	if (p->opt.emit || p->readers & PACK_OF_TAR)
+		tell_others(p, &t, all.s);
+	else if (!t.capitals)
 		cmd_message("one pack does for %s: one of them is read in "
 			    "Python with hpdsl.Choice(ds, folder=\"%s\"), by "
 			    "hpdsl-order, -bench and -mount with --folder=%s, "
-			    "by hpdsl-ls and -unpack with '%s/**'",
+			    "by hpdsl-ls and -unpack with '%s/**'; readers "
+			    "of plain tars know none of this",
 			    all.s, all.one, all.one, all.one);
 	return CMD_DONE;
 }

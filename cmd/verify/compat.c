@@ -6,6 +6,7 @@
 #include "verify.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define READERS 6 /* bits of enum hpdsl_reader */
 
@@ -140,6 +141,36 @@ static void print_json(const struct compat *c, unsigned readers,
 	cmd_json_line(&j);
 }
 
+/* How train is had without val, from the first of what was given. */
+static void tell_splits(const char *path, unsigned readers, unsigned splits)
+{
+	static const unsigned by_name =
+		HPDSL_READER_DALI | HPDSL_READER_ENERGON | HPDSL_READER_WIDS;
+	cmd_auto_free char *index = NULL, *shown = NULL;
+	char list[64] = "webdataset";
+	size_t n = readers & HPDSL_READER_WEBDATASET || !(readers & by_name) ?
+			   strlen(list) :
+			   0;
+
+	if (asprintf(&index, "%s/index.hpdsl", path) < 0)
+		cmd_no_memory();
+	shown = access(index, F_OK) == 0 ? cmd_quoted_path(path) :
+					   copy("TAR..");
+	for (unsigned reader = 1; reader < HPDSL_READERS_ALL; reader *= 2)
+		if (readers & by_name & reader)
+			n += (size_t)snprintf(list + n, sizeof(list) - n,
+					      "%s%s", n ? "," : "",
+					      hpdsl_reader_name(reader));
+	cmd_message("%s lie together in one tar, and other readers train on "
+		    "all of it; for them make a pack of each:",
+		    cmd_splits(splits).s);
+	for (; splits; splits &= splits - 1)
+		cmd_message("    hpdsl-pack --for=%s --include='%s/**' %s "
+			    "packed-%s",
+			    list, hpdsl_split_name(splits), shown,
+			    hpdsl_split_name(splits));
+}
+
 int compat_run(const struct cmd_strings *paths, unsigned readers,
 	       const struct cmd_common *common)
 {
@@ -174,5 +205,7 @@ int compat_run(const struct cmd_strings *paths, unsigned readers,
 			    cmd_many(report.members, "member").s,
 			    cmd_many(report.tars, "tar").s,
 			    cmd_seconds(report.seconds).s);
+	if (report.splits && !common->json && !common->quiet)
+		tell_splits(paths->v[0], readers, report.splits);
 	return report.trips ? CMD_NO : CMD_DONE;
 }

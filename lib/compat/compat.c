@@ -291,6 +291,8 @@ static void report(const struct hp_compat *c, struct hpdsl_compat_report *ret)
 		ret->tars += is_chosen(c, i);
 		ret->members += c->lints[i].members;
 		ret->samples += c->lints[i].samples;
+		if (c->lints[i].tally[HP_RISKS + HP_TRIP_MIXED].n)
+			ret->splits |= c->lints[i].splits;
 	}
 	ret->trips = trips(c);
 	for (unsigned reader = 1; c->opt->problem && reader < HPDSL_READERS_ALL;

@@ -47,6 +47,7 @@ enum hp_trip {
 	HP_TRIP_NO_IDX,	  /* no DALI index beside it */
 	HP_TRIP_NO_META,  /* none of Energon's index */
 	HP_TRIP_MANY,	  /* more than can well be open at a time */
+	HP_TRIP_MIXED,	  /* of train, val and the like: two at least */
 	HP_TRIPS
 };
 
@@ -113,6 +114,8 @@ struct hp_lint {
 	size_t n_keys, keys_room;
 	struct hp_key_set set;
 	struct hp_lint_run first, last;
+	unsigned splits;    /* first folders of paths, of hpdsl_split() */
+	bool unsplit;	    /* a path has none of these */
 	uint64_t fields[5]; /* of the first samples: sums of hashes */
 	unsigned n_fields;
 	/* The members of the sample that it is at: names, a NUL behind each. */

@@ -283,6 +283,19 @@ static int add_to_run(struct hp_lint *l, const struct hp_name *name,
 	return r < 0 || !l->run.failed ? r : hp_fail_nomem(err);
 }
 
+/* Of which part of the dataset is it, if the first folders are these? */
+static void note_split(struct hp_lint *l, const char *name, size_t len)
+{
+	size_t here = len > 2 && memcmp(name, "./", 2) == 0 ? 2 : 0;
+	const char *slash = memchr(name + here, '/', len - here);
+	unsigned bit = slash ? hpdsl_split(name + here,
+					   (size_t)(slash - name) - here) :
+			       0;
+
+	l->splits |= bit;
+	l->unsplit |= !bit;
+}
+
 int hp_lint_add(struct hp_lint *l, const struct hp_lint_member *m,
 		struct hpdsl_error *err)
 {
@@ -294,6 +307,7 @@ int hp_lint_add(struct hp_lint *l, const struct hp_lint_member *m,
 	if (r < 0 || m->kind != HP_FOREIGN_FILE || !m->len)
 		return r;
 	l->members++;
+	note_split(l, m->name, m->len);
 	if (m->form & HP_FORM_PAX_NAME)
 		r = tally_bits(l, 0, UINT32_C(1) << HP_RISK_PAX, &name, err);
 	if (r < 0)
@@ -321,6 +335,8 @@ int hp_lint_end(struct hp_lint *l, struct hpdsl_error *err)
 
 	if (r == 0 && !l->samples)
 		r = hp_lint_count(l, HP_TRIP_EMPTY, NULL, err);
+	if (r == 0 && !l->unsplit && l->splits & (l->splits - 1))
+		r = hp_lint_count(l, HP_TRIP_MIXED, NULL, err);
 	hp_key_set_release(&l->set);
 	hp_text_release(&l->run);
 	free(l->names);

@@ -52,6 +52,9 @@ static const struct {
 			      "--i---" },
 	[HP_TRIP_MANY] = { "open all at a time: see ulimit -n", "tar",
 			   "-i----" },
+	[HP_TRIP_MIXED] = { "train, val and the like in one: it cannot read "
+			    "them apart",
+			    "tar", "iiiiii" },
 };
 
 static const unsigned readers[] = {

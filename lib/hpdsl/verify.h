@@ -111,7 +111,8 @@ struct hpdsl_compat_options {
 
 struct hpdsl_compat_report {
 	uint64_t tars, members, samples;
-	unsigned trips; /* readers that would trip, notes apart */
+	unsigned trips;	 /* readers that would trip, notes apart */
+	unsigned splits; /* of hpdsl_split(): what lies together in one tar */
 	double seconds;
 };
 

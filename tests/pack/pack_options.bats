@@ -224,11 +224,11 @@ told()
 {
 	rm -rf out
 	hpdsl-pack "$@" out 2>&1 > /dev/null | grep -e split -e 'one pack' \
-		-e 'no path' | sed 's/^hpdsl-pack: //'
+		-e 'no path' -e together | sed 's/^hpdsl-pack: //'
 }
 
 @test "splits: one pack does for all, and their classes are the same" {
-	local one='one pack does for train, val, test: one of them is read in Python with hpdsl.Choice(ds, folder="val"), by hpdsl-order, -bench and -mount with --folder=val, by hpdsl-ls and -unpack with '"'val/**'"
+	local one='one pack does for train, val, test: one of them is read in Python with hpdsl.Choice(ds, folder="val"), by hpdsl-order, -bench and -mount with --folder=val, by hpdsl-ls and -unpack with '"'val/**'; readers of plain tars know none of this"
 	mkdir -p in/train/{cat,dog} in/val/{cat,dog} in/test/dog
 	for f in train/cat/a train/dog/a val/cat/b val/dog/c test/dog/d; do
 		echo $f > in/$f.x
@@ -243,6 +243,9 @@ told()
 	hpdsl-snapshot create -q in -o snap
 	[ "$(told --labels=dir:2 --from-snapshot=snap in)" = "$one" ]
 	[ -z "$(told -q --labels=dir:2 in)" ]
+	# who does not go by folders would train on all
+	[ "$(told --for=webdataset,dali --labels=dir:2 in)" = "train, val, test will lie together in every chunk, and webdataset,dali read all of it: for them pack each alone, into an OUTPUT of its own, by --include='train/**', --include='val/**', --include='test/**'" ]
+	[[ "$(told --emit=energon --labels=none in)" = *", and other readers read all"* ]]
 	# one of them, or many names, are no splits
 	mkdir one && cp -R in/train one
 	[ -z "$(told --labels=dir:2 one)" ]

@@ -130,6 +130,32 @@ setup()
 	END
 }
 
+@test "compat: train and val in one tar are one to them; what parts them is told" {
+	mkdir -p t/train/cat t/val/cat
+	touch t/train/cat/1.x t/val/cat/2.x
+	tar -cf mixed.tar -C t ./val ./train
+	tar -cf apart.tar -C t train
+	hpdsl-pack -q --labels=dir:2 t 'the pack'
+	# no mark of an error: somebody may want all
+	says 0 wids,hf 'the pack' apart.tar <<- END
+		wids: takes all of it
+		wids: note: 1 tar: train, val and the like in one: it cannot read them apart, first chunk-000000.tar
+		hf: takes all of it
+		hf: note: 1 tar: train, val and the like in one: it cannot read them apart, first chunk-000000.tar
+	END
+	hpdsl-verify --compat=wids,hf 'the pack' 2>&1 > out |
+		sed -n 's/.*:     //p' > lines
+	diff lines - <<- END
+		hpdsl-pack --for=wids --include='train/**' 'the pack' packed-train
+		hpdsl-pack --for=wids --include='val/**' 'the pack' packed-val
+	END
+	bash -e lines 2> err
+	says 0 wids packed-train packed-val < <(nothing wids)
+	hpdsl-ls packed-val | diff - <(printf 'val/cat/2.%s\n' cls x)
+	hpdsl-verify --compat=ray mixed.tar 2>&1 > out |
+		grep "hpdsl-pack --for=webdataset --include='val/\*\*' TAR.. packed-val"
+}
+
 @test "compat: links, devices" {
 	for reader in webdataset wids ray hf; do
 		says 1 $reader tars/links.tar <<- END
