@@ -330,6 +330,8 @@ int hpdsl_pack(const struct hpdsl_pack_options *opt,
 	hp_fd_cache_free(p.w.archives);
 	free(p.files);
 	free(p.file_names);
+	free(p.excludes);
+	free(p.own_table);
 	hp_plan_release(&p.w.plan);
 	hp_list_release(&p.w.list);
 	hp_labels_file_release(&p.labels);

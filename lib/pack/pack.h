@@ -32,6 +32,9 @@ struct hp_pack {
 	struct hp_writing w;
 	struct hp_was was;	       /* what this run goes on with */
 	struct hpdsl_pack_options opt; /* as given, and what was decided */
+	/* Among its patterns the file of labels, where it lies in an input. */
+	const char **excludes;
+	char *own_table;
 	struct hp_labels_file labels;
 	struct hp_labels_known known; /* set by hp_pack_labels */
 	struct hp_pairs options;
@@ -111,6 +114,8 @@ int hp_pack_hollow(const struct hp_pack *p, struct hpdsl_error *err);
 
 /* Reads the file of labels, if there is to be one; after hp_was_open. */
 int hp_pack_labels_read(struct hp_pack *p, struct hpdsl_error *err);
+/* That it is no sample, if it lies in an input.  goes_on: with a pack by it. */
+int hp_pack_own_table(struct hp_pack *p, bool goes_on, struct hpdsl_error *err);
 /*
  * Gives the grouped samples their classes, and decides how these are numbered;
  * tells what the user should know of both.

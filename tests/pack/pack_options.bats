@@ -513,3 +513,23 @@ start_waiting()
 	[ "$(grep -c '^hpdsl-pack: ' err)" = "$(wc -l < err)" ]
 	[ "$(grep -c $'\e' err)" = 0 ]
 }
+
+@test "a file of labels in INPUT is no sample, and its path is no pattern" {
+	mkdir -p 'in/tr[a]in' in/train
+	for i in 1 2; do echo $i > "in/train/$i.x"; done
+	printf 'file,label\n1.x,cat\n2.x,dog\n' | tee in/train/l.csv > 'in/tr[a]in/l.csv'
+	hpdsl-pack --labels='in/tr[a]in/l.csv' in out 2> err
+	grep -F "warning: in/tr[a]in/l.csv: lies in the input and has the labels, so it is left out; --include='*' packs it, too" err
+	hpdsl-ls out | sort | diff - <(printf 'train/%s\n' 1.x 2.x l.csv)
+	hpdsl-verify -q --source=in out
+	hpdsl-pack -q --resume --labels='in/tr[a]in/l.csv' in out 2> err
+	hpdsl-pack -q --force --prefix-input --labels=in/train/l.csv in out 2> err
+	hpdsl-ls out | sort | diff - <(printf 'in/%s\n' 'tr[a]in/l.csv' train/1.x train/2.x)
+	hpdsl-verify -q --source=in out
+	# who names it means it
+	hpdsl-pack -q --force --include='*.x' --include='l.csv' --labels=in/train/l.csv in out
+	[ "$(hpdsl-ls out | wc -l)" = 4 ]
+	printf '%s\n' train/1.x train/2.x train/l.csv > list
+	hpdsl-pack -q --force --files-from=list --labels=in/train/l.csv in out
+	[ "$(hpdsl-ls out | wc -l)" = 3 ]
+}
