@@ -93,8 +93,10 @@ static void put_suffix(FILE *out, const char *suffix, size_t n)
 }
 
 /* ", suffixes=["jpg", "txt"]"; nothing of samples of one member.  The first is
- * what a loop calls data: what describes it is behind it. */
-static void put_suffixes(FILE *out, const struct hpdsl_group_look *look)
+ * what a loop calls data: what describes it is behind it, but for classes that
+ * are labels already. */
+static void put_suffixes(FILE *out, const struct hpdsl_group_look *look,
+			 bool labels)
 {
 	const char *const all = look->sets->suffixes;
 	const char *between = ", suffixes=[";
@@ -105,7 +107,8 @@ static void put_suffixes(FILE *out, const struct hpdsl_group_look *look)
 		for (const char *s = all; *s; s += *s == '\n') {
 			size_t n = strcspn(s, "\n");
 
-			if (describes(s, n) == late) {
+			if (describes(s, n) == late &&
+			    !(labels && n == 3 && !memcmp(s, "cls", n))) {
 				fputs(between, out);
 				put_suffix(out, s, n);
 				between = ", ";
@@ -141,7 +144,7 @@ static bool can_be_named(const struct hpdsl_group_look *look)
 }
 
 static void tell_python(struct info *i, const struct contents *c,
-			const struct hpdsl_group_look *look)
+			const struct hpdsl_group_look *look, bool labels)
 {
 	cmd_auto_free char *path = cmd_python_string(i->path), *text = NULL;
 	const char *train = split(c);
@@ -158,7 +161,7 @@ static void tell_python(struct info *i, const struct contents *c,
 		"loader = hpdsl.Loader(ds, batch_size=64",
 		path);
 	if (can_be_named(look))
-		put_suffixes(out, look);
+		put_suffixes(out, look, labels);
 	if (train)
 		fprintf(out, ", choice=hpdsl.Choice(ds, folder=\"%s\")", train);
 	fputc(')', out);
@@ -177,6 +180,7 @@ void info_contents(struct info *i, const struct hpdsl_dataset *ds,
 						   "folder", "samples",
 						   "at the top" };
 	struct contents c = { 0 };
+	struct hpdsl_counts n;
 
 	if (look(i, ds, &c)) {
 		info_suffixes_tell(i, &c.suffixes, "members");
@@ -186,7 +190,8 @@ void info_contents(struct info *i, const struct hpdsl_dataset *ds,
 		if (c.cut)
 			info_row(i, "", "as far as looked at: %s",
 				 cmd_many(c.members, "member").s);
-		tell_python(i, &c, look_of);
+		hpdsl_count(ds, &n);
+		tell_python(i, &c, look_of, n.classes);
 	}
 	*ret_cls = info_counts_of(&c.suffixes, "cls");
 	info_counts_free(&c.suffixes);

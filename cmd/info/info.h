@@ -174,6 +174,9 @@ struct info_guess {
 /* By the names of its files, below root; all: these are all of them. */
 void info_guess(const char *root, const struct cmd_strings *names, bool all,
 		const struct hpdsl_group_look *look, struct info_guess *ret);
+/* table.c: the one table among them that names samples and classes, as
+ * --labels would have it; NULL: there is none.  The caller frees it. */
+char *info_table(const char *root, const struct cmd_strings *names);
 void info_guess_tell(struct info *i, const struct info_guess *g);
 
 /* contents.c: suffixes, folders, a line of Python; look says of its samples.

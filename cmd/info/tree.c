@@ -37,6 +37,7 @@ struct walk {
 	struct hpdsl_group_look look;
 	struct info_guess guess;
 	char *first; /* folder with tar files */
+	char *table; /* may have the labels, or NULL */
 	const char *root;
 	char *real; /* of the tree, or NULL */
 	struct hpdsl_litter litter;
@@ -345,6 +346,8 @@ static void next_pack(struct info *i, const struct walk *w)
 	if (!class_folder(w) && w->look.verdict != HPDSL_LOOK_REFUSE &&
 	    w->guess.is != INFO_ZARR && info_counts_of(&w->suffixes, "cls"))
 		info_next_more(i, " --labels=cls");
+	else if (w->table && w->guess.is == INFO_NOTHING)
+		info_next_option(i, "labels", w->table);
 	if (w->guess.is == INFO_ZARR)
 		info_next_more(i, " --group=none");
 	else if (w->look.verdict == HPDSL_LOOK_REFUSE)
@@ -382,6 +385,7 @@ static void look(struct info *i, struct walk *w)
 		w->guess.is = INFO_SHARDS;
 	else if (w->guess.is == INFO_NOTHING && class_folder(w))
 		w->guess.is = class_folder(w) == 2 ? INFO_SPLITS : INFO_CLASSES;
+	w->table = info_table(w->root, &w->names);
 	for (size_t k = 0; k < w->names.n; k++)
 		free((char *)w->names.v[k]);
 	free(w->names.v);
@@ -411,6 +415,10 @@ void info_tree(struct info *i)
 	else
 		put_text(i, &w);
 	info_suffixes_tell(i, &w.suffixes, "files");
+	if (w.table)
+		info_row(i, "table", "%s names samples and classes", w.table);
+	if (w.table && info_json(i))
+		cmd_json_name(info_json(i), "table", w.table, strlen(w.table));
 	if (w.names.n)
 		info_look(i, &w.look);
 	if (w.unread) {
@@ -424,6 +432,7 @@ void info_tree(struct info *i)
 	set_next(i, &w);
 	info_counts_free(&w.suffixes);
 	free(w.first);
+	free(w.table);
 	free(w.real);
 	free(w.guess.snapshot);
 	for (size_t k = 0; k < SPECIALS; k++)

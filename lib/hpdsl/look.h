@@ -54,6 +54,13 @@ HPDSL_API int hpdsl_kind_of(const char *path, const struct hp_io *io,
 HPDSL_API int hpdsl_file_check(const char *path, const struct hp_io *io,
 			       enum hpdsl_kind kind, struct hpdsl_error *err);
 
+/*
+ * Is it a table (.csv, .tsv, .jsonl) of no more than 16 MiB whose header names
+ * samples and classes, as hpdsl_pack() wants it for labels?  1; 0: no; -errno.
+ */
+HPDSL_API int hpdsl_labels_look(const char *path, const struct hp_io *io,
+				struct hpdsl_error *err);
+
 /* ---- What is written about a pack ------------------------------------- */
 
 struct hpdsl_pair {

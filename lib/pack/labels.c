@@ -80,8 +80,8 @@ int hp_pack_labels_read(struct hp_pack *p, struct hpdsl_error *err)
 	int r = hp_labels_read(&p->labels, p->w.io, p->w.opt, err);
 
 	if (r == 0)
-		r = hp_pack_own_table(
-			p, goes_on(p, "file") && !p->w.opt->force, err);
+		r = hp_pack_own_table(p, goes_on(p, "file") && !p->w.opt->force,
+				      err);
 	if (r < 0 || were_lines(p))
 		return r;
 	return hp_labels_take_table(&p->labels, p->w.opt, err);

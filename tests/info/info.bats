@@ -834,6 +834,18 @@ looks()
 	touch lit/index.json
 	told 0 lit
 	is 'd["looks_like"]' records
+	# a table that names them, if it is the one, and is one
+	mkdir csv
+	touch csv/{1,2}.jpg
+	printf 'file_name,text\n1.jpg,a\n' > csv/t.csv
+	told 0 csv
+	is '"table" in d' False
+	printf 'file_name,label\n1.jpg,a\n2.jpg,b\n' > csv/t.csv
+	told 0 csv
+	has "table csv/t.csv names samples and classes"
+	is 'd["table"]' csv/t.csv
+	typed
+	[ "$(hpdsl-ls --samples -l csv.hpdsl | wc -l)" = 2 ]
 	told 0 coco
 	is 'd["looks_like"], "class_folders" in d' "('coco', False)"
 	typed
