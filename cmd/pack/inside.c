@@ -98,7 +98,8 @@ struct doubtful {
 	char s[HPDSL_DOUBTFUL * 96];
 };
 
-static struct doubtful doubtful_text(const struct hpdsl_pack_report *r)
+static struct doubtful doubtful_text(const struct hpdsl_pack_report *r,
+				     bool records)
 {
 	struct doubtful t = { "" };
 	size_t n = 0;
@@ -106,7 +107,7 @@ static struct doubtful doubtful_text(const struct hpdsl_pack_report *r)
 	for (int i = 0; i < HPDSL_DOUBTFUL; i++) {
 		const struct hpdsl_doubtful *d = &r->doubtful[i];
 
-		if (!d->files)
+		if (!d->files || d->records != records)
 			continue;
 		n += (size_t)snprintf(t.s + n, sizeof(t.s) - n, "%s%s %s (%s)",
 				      n ? ", " : "", d->pattern,
@@ -137,11 +138,17 @@ static void json_doubtful(struct cmd_json *j, const struct hpdsl_pack_report *r)
 
 void pack_tell_inside(const struct hpdsl_pack_report *r)
 {
-	struct doubtful d = doubtful_text(r);
+	struct doubtful d = doubtful_text(r, false);
+	struct doubtful records = doubtful_text(r, true);
 	struct twice t = twice_text(&r->twice);
 
 	if (*t.s)
 		cmd_message("%s", t.s);
+	if (*records.s)
+		cmd_message("files of many samples each, of another library, "
+			    "which a loop gets whole: %s; hpdsl-python(7), "
+			    "Samples made from Python, takes them apart",
+			    records.s);
 	if (*d.s)
 		cmd_message("packed, though it may not be meant: %s; "
 			    "--exclude=GLOB leaves it out",
@@ -151,13 +158,16 @@ void pack_tell_inside(const struct hpdsl_pack_report *r)
 void pack_print_inside(const struct hpdsl_pack_report *r)
 {
 	struct litter l = litter_text(&r->litter);
-	struct doubtful d = doubtful_text(r);
+	struct doubtful d = doubtful_text(r, false);
+	struct doubtful records = doubtful_text(r, true);
 	struct twice t = twice_text(&r->twice);
 
 	if (*l.s)
 		cmd_print("litter:   left out: %s (--keep-litter)\n", l.s);
 	if (*t.s)
 		cmd_print("links:    %s\n", t.s);
+	if (*records.s)
+		cmd_print("records:  %s\n", records.s);
 	if (*d.s)
 		cmd_print("doubtful: %s (--exclude=GLOB)\n", d.s);
 }

@@ -269,9 +269,10 @@ struct hpdsl_twice {
 };
 
 /* Files that few mean to pack, and that are packed. */
-enum { HPDSL_DOUBTFUL = 5 };
+enum { HPDSL_DOUBTFUL = 9 };
 struct hpdsl_doubtful {
 	const char *pattern; /* ".git/", "*.part": for exclude; static */
+	bool records; /* files of many samples each, of another library */
 	uint64_t files, bytes;
 };
 

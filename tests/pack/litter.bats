@@ -295,10 +295,12 @@ assert json.load(sys.stdin)["twice"] == {"links": 2, "bytes": 3000003}'
 @test "what a clone or a broken download left is told, and packed" {
 	mkdir -p t/.git/objects t/.cache/huggingface
 	echo 123 | tee t/.git/objects/x t/.git/config t/.cache/huggingface/y t/a.part t/b.jpg
+	touch t/train.tfrecord-00000-of-00001
 	line='.git/ 2 files (8 bytes), .cache/huggingface/ 1 file (4 bytes), \*.part 1 file (4 bytes)'
 	hpdsl-pack t ds 2> err
 	grep "packed, though it may not be meant: $line; --exclude=GLOB leaves it out" err
-	[ "$(hpdsl-ls ds | wc -l)" = 5 ]
+	grep "which a loop gets whole: \*.tfrecord\* 1 file (0 bytes); " err
+	[ "$(hpdsl-ls ds | wc -l)" = 6 ]
 	hpdsl-pack -n t no 2> /dev/null | grep "^doubtful: $line (--exclude=GLOB)$"
 	hpdsl-pack --json -q ds again | grep '"doubtful": \[\]'
 }

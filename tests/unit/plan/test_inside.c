@@ -33,6 +33,13 @@ static void test_doubtful(void **state)
 		{ "a/blob.incomplete", 2 },
 		{ "a/1.tar.part", 3 },
 		{ "a/x.crdownload", 4 },
+		{ "train/shard.00000.mds", 5 },
+		{ "a/shard.00000.mds.zstd", -1 },
+		{ "a/x.tfrecord", 6 },
+		{ "a/x.tfrecord-00000-of-00010", 6 },
+		{ "a/x.tfrecor", -1 },
+		{ "a/x.array_record", 7 },
+		{ "a/data.mdb", 8 },
 		{ "a/.part", -1 },
 		{ "a/x.party", -1 },
 		{ "a/x.part.jpg", -1 },
@@ -56,6 +63,8 @@ static void test_doubtful(void **state)
 	assert_int_equal(rows[0].bytes, 1 + 3);
 	assert_int_equal(rows[3].files, 1);
 	assert_int_equal(rows[3].bytes, 2);
+	assert_false(rows[4].records);
+	assert_true(rows[5].records);
 	assert_int_equal(rows[1].files + rows[2].files + rows[4].files, 0);
 	hp_list_release(&list);
 }
