@@ -12,6 +12,13 @@
 
 struct hp_sha256;
 
+/*
+ * Finds the algorithm, once for the process.  Who does that before there are
+ * threads and forks, has none of what follows wait for a lock.  False: no
+ * memory.
+ */
+bool hp_sha256_ready(void);
+
 /* NULL: no memory.  One thread at a time. */
 struct hp_sha256 *hp_sha256_new(void);
 void hp_sha256_free(struct hp_sha256 *s);
@@ -27,6 +34,12 @@ int hp_sha256_check(const struct hp_sha256 *s, struct hpdsl_error *err);
 /* All of it in one call: 0, -ENOMEM, -EIO. */
 int hp_sha256(const void *p, size_t n, uint8_t ret[HP_SHA256],
 	      struct hpdsl_error *err);
+
+#define HP_HMAC_KEY 32 /* bytes */
+
+/* HMAC-SHA256 (RFC 2104).  False: no memory. */
+bool hp_hmac_sha256(const uint8_t key[HP_HMAC_KEY], const void *p, size_t n,
+		    uint8_t ret[HP_SHA256]);
 
 static inline void hp_sha256_free_at(struct hp_sha256 **s)
 {

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/sha256.h"
 #include "sys/outfile.h"
 
 #include <errno.h>
@@ -64,6 +65,9 @@ static int read_all(const struct hp_io *io, int fd, const char *name,
 
 	if (r < 0)
 		return hp_fail_errno(err, r, "%s", name);
+	/* Now, in the thread of who opens: others make proofs, and it forks. */
+	if (!hp_sha256_ready())
+		return hp_fail_nomem(err);
 	r = check(&st, name, err);
 	if (r == 0)
 		r = make_room(st.st_size, name, &f, err);

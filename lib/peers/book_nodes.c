@@ -3,9 +3,8 @@
 
 #include "base/bytes.h"
 #include "base/mem.h"
+#include "base/sha256.h"
 
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <string.h>
 
 static void fill(const struct hpdsl_peer_node *from, struct hp_book_node *to)
@@ -39,7 +38,7 @@ bool hp_hosts_id(const struct hp_book_head *h,
 	const size_t room =
 		sizeof what + 24 + (size_t)h->nodes * HPDSL_PEER_HOST;
 	hp_auto_free uint8_t *text = hp_array(room, 1);
-	uint8_t mac[EVP_MAX_MD_SIZE];
+	uint8_t mac[HP_SHA256];
 	uint8_t *p = text;
 
 	if (!text)
@@ -57,8 +56,7 @@ bool hp_hosts_id(const struct hp_book_head *h,
 		p[n] = '\0';
 		p += n + 1;
 	}
-	if (!HMAC(EVP_sha256(), h->secret, HP_BOOK_SECRET, text,
-		  (size_t)(p - text), mac, NULL))
+	if (!hp_hmac_sha256(h->secret, text, (size_t)(p - text), mac))
 		return false;
 	memcpy(ret, mac, 16);
 	return true;

@@ -7,11 +7,10 @@
 
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "base/sha256.h"
 
 #include <inttypes.h>
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -38,11 +37,7 @@ static void put_ask(const struct hp_book_head *b, const struct hp_ask *a,
 static bool sign(const struct hp_book_head *b, const uint8_t *p, size_t n,
 		 uint8_t ret[HP_MAC])
 {
-	unsigned length = 0;
-
-	return HMAC(EVP_sha256(), b->secret, HP_BOOK_SECRET, p, n, ret,
-		    &length) &&
-	       length == HP_MAC;
+	return hp_hmac_sha256(b->secret, p, n, ret);
 }
 
 bool hp_ask_mac(const struct hp_book_head *b, const struct hp_ask *a,

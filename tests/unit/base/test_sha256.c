@@ -253,7 +253,8 @@ static void test_sums_no_memory(void **state)
 		each_alloc_begin(&e);
 		r = hp_sha256sums_write(io, dir, &m, &more, &err);
 		each_alloc_end(&e);
-		assert_true(r == 0 || r == -ENOMEM);
+		/* libcrypto does not say what it lacked. */
+		assert_true(r == 0 || r == -ENOMEM || r == -EIO);
 		assert_int_equal(m.n_files, r == 0);
 	}
 	assert_int_equal(r, 0);
