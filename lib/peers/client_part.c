@@ -353,6 +353,8 @@ void hp_part_said(struct hp_peers *p, struct hp_client_ask *a)
 		part->direct = NULL;
 	if (a->said == HP_SAID_ABSENT)
 		hp_peer_denied(p, a->node, a->what.chunk, a->what.kind);
+	if (a->said == HP_SAID_ABSENT && a->sure)
+		hp_peer_in_vain(p, a->node, a->what.chunk);
 	if (a->said == HP_SAID_BUSY)
 		p->peer[a->node].busy_until = p->now + HP_BUSY_FOR;
 	hp_peers_note(p, a->node, hp_said_why(a->said));

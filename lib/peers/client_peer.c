@@ -9,16 +9,12 @@
 
 bool hp_peer_is_coming(struct hp_peers *p, uint32_t node, uint32_t chunk)
 {
-	return hp_have_is_coming(&p->peer[node].have, chunk);
+	return hp_have_is_coming(&p->peer[node].have, chunk, p->now);
 }
 
 bool hp_peer_is_starting(struct hp_peers *p, uint32_t node)
 {
-	struct hp_table *t = &p->table;
-	const uint64_t up = hp_table_since(t, p->now);
-
-	return up && up <= p->now && p->now - up < HP_STARTING_FOR &&
-	       hp_table_get(t, node, p->now).told < up;
+	return hp_table_is_starting(&p->table, node, p->now);
 }
 
 bool hp_peer_has_other(struct hp_peers *p, uint32_t node, uint32_t chunk,
@@ -31,6 +27,11 @@ void hp_peer_denied(struct hp_peers *p, uint32_t node, uint32_t chunk,
 		    enum hp_ask_kind kind)
 {
 	hp_have_denied(&p->peer[node].have, chunk, kind);
+}
+
+void hp_peer_in_vain(struct hp_peers *p, uint32_t node, uint32_t chunk)
+{
+	hp_have_in_vain(&p->peer[node].have, chunk, p->now);
 }
 
 /* ---- What is thought of it -------------------------------------------- */

@@ -131,9 +131,11 @@ bool hp_have_is_other(const struct hp_have_known *k, uint32_t chunk,
 	       !hp_have_is_form(k, chunk, kind);
 }
 
-bool hp_have_is_coming(const struct hp_have_known *k, uint32_t chunk)
+bool hp_have_is_coming(const struct hp_have_known *k, uint32_t chunk,
+		       uint64_t now)
 {
-	return has(k, chunk) == HP_HAVE_COMING;
+	return has(k, chunk) == HP_HAVE_COMING &&
+	       !(k->vain && now < k->vain + HP_HAVE_AGE);
 }
 
 static bool is_old(const struct hp_have_known *k, uint64_t now)
@@ -161,4 +163,10 @@ void hp_have_denied(struct hp_have_known *k, uint32_t chunk,
 	k->old = true;
 	if (hp_have_is_form(k, chunk, kind))
 		hp_haves_set(k->list, chunk, HP_HAVE_NOT);
+}
+
+void hp_have_in_vain(struct hp_have_known *k, uint32_t chunk, uint64_t now)
+{
+	if (has(k, chunk) == HP_HAVE_COMING)
+		k->vain = now;
 }

@@ -47,6 +47,7 @@ struct hp_have_known {
 	struct hp_haves *list; /* NULL: not known */
 	uint64_t at;	       /* when it was asked for; 0: never */
 	bool old;	       /* it has denied something since */
+	uint64_t vain; /* when something that was coming had not come; 0 */
 };
 
 bool hp_have_is_form(const struct hp_have_known *k, uint32_t chunk,
@@ -54,7 +55,11 @@ bool hp_have_is_form(const struct hp_have_known *k, uint32_t chunk,
 /* It has the chunk, but not so. */
 bool hp_have_is_other(const struct hp_have_known *k, uint32_t chunk,
 		      enum hp_ask_kind kind);
-bool hp_have_is_coming(const struct hp_have_known *k, uint32_t chunk);
+/* It comes to that node just now: is it worth a wait?  Not for HP_HAVE_AGE
+ * after any that was waited for had not come, as a stager that hangs brings
+ * none. */
+bool hp_have_is_coming(const struct hp_have_known *k, uint32_t chunk,
+		       uint64_t now);
 
 /* Has it said that it has not got it?  What is old is no word on it. */
 bool hp_have_denies(const struct hp_have_known *k, uint32_t chunk,
@@ -66,5 +71,7 @@ bool hp_have_wants(const struct hp_have_known *k, uint32_t chunk,
 /* It was asked, and has not got it. */
 void hp_have_denied(struct hp_have_known *k, uint32_t chunk,
 		    enum hp_ask_kind kind);
+/* The same, and it was waited for before. */
+void hp_have_in_vain(struct hp_have_known *k, uint32_t chunk, uint64_t now);
 
 #endif

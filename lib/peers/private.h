@@ -34,8 +34,6 @@ enum {
 #define HP_LEFT_FOR HP_SECOND
 /* What a node told of its load is of interest for so long. */
 #define HP_LOAD_AGE (2 * HP_SECOND)
-/* Servers of a job come up one after the other, in so long. */
-#define HP_STARTING_FOR (10 * HP_SECOND)
 /* Who fetches something for us, and says nothing, is asked whether he lives. */
 #define HP_LIFE_AFTER (HP_SECOND / 4)
 /* Who has no time now is asked after others for so long. */
@@ -221,14 +219,16 @@ struct hp_peer_view hp_peer_look_at(struct hp_peers *p, uint32_t node,
 bool hp_peer_is_slow(struct hp_peers *p, uint32_t node);
 struct hp_rate *hp_peer_rate(struct hp_peers *p, uint32_t node);
 bool hp_peer_is_coming(struct hp_peers *p, uint32_t node, uint32_t chunk);
-/* Nobody here has heard of its server since that of this node is up, which is
- * not long ago. */
+/* Nobody here has ever heard of its server, and that of this node is not up for
+ * long. */
 bool hp_peer_is_starting(struct hp_peers *p, uint32_t node);
 bool hp_peer_has_other(struct hp_peers *p, uint32_t node, uint32_t chunk,
 		       enum hp_ask_kind kind);
 /* It has said that it has not got it, or sent wrong bytes of it. */
 void hp_peer_denied(struct hp_peers *p, uint32_t node, uint32_t chunk,
 		    enum hp_ask_kind kind);
+/* .. and it was waited for there, as it was coming. */
+void hp_peer_in_vain(struct hp_peers *p, uint32_t node, uint32_t chunk);
 void hp_peer_queue(struct hp_peers *p, struct hp_client_ask *a);
 /* Of what nobody waits for: the end of what takes too long, and signs of life;
  * and when that is to be; UINT64_MAX: never. */

@@ -273,6 +273,14 @@ uint64_t hp_table_since(struct hp_table *t, uint64_t now)
 	return row(t, t->nodes, now)->state.up;
 }
 
+bool hp_table_is_starting(struct hp_table *t, uint32_t node, uint64_t now)
+{
+	const uint64_t up = hp_table_since(t, now);
+
+	return up && up <= now && now - up < HP_STARTING_FOR &&
+	       !row(t, node, now)->state.told;
+}
+
 void hp_table_suspect(struct hp_table *t, uint32_t node, uint64_t now,
 		      uint64_t until)
 {

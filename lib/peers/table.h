@@ -135,6 +135,10 @@ bool hp_table_lives(struct hp_table *t, uint32_t node, uint64_t now);
 bool hp_table_is_well(const struct hp_table *t, uint32_t node);
 /* When this node's server had read the book; 0: not known. */
 uint64_t hp_table_since(struct hp_table *t, uint64_t now);
+/* May its server just not be up yet?  Those of a job come up one after the
+ * other, in so long; but one that somebody here has heard of is lost. */
+#define HP_STARTING_FOR UINT64_C(10000000000)
+bool hp_table_is_starting(struct hp_table *t, uint32_t node, uint64_t now);
 
 /* It is late, or failed: until then others of this node need not try. */
 void hp_table_suspect(struct hp_table *t, uint32_t node, uint64_t now,

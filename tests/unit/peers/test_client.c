@@ -323,6 +323,26 @@ static void what_is_coming_is_waited_for(void **state)
 	fault_nodes_close(&two, c);
 }
 
+/* As a stager brings it that hangs: that is learnt once, for all its chunks. */
+static void what_is_waited_for_in_vain_is_not_again(void **state)
+{
+	struct hp_client *c = fault_nodes_client(&two);
+	unsigned asked, adopt;
+
+	(void)state;
+	fault_nodes_tell(&two, "have 1 5515");
+	fault_nodes_tell(&two, "do 1 absent");
+	fault_nodes_asked(&two, 1, &asked, &adopt);
+	for (uint32_t chunk = 1; chunk < 6; chunk += 2) {
+		peer_read(&two, c, chunk, 0, 1000);
+		fault_nodes_asked(&two, 1, &asked, &adopt);
+		assert_int_equal(asked - adopt, chunk == 1);
+	}
+	fault_nodes_tell(&two, "do 1 well");
+	fault_nodes_tell(&two, "have 1 ff3f");
+	fault_nodes_close(&two, c);
+}
+
 /* It has to fetch it first, says nothing meanwhile, and answers "do you live?":
  * so nobody else is to fetch it, too. */
 static void who_fetches_it_may_be_silent(void **state)
@@ -695,6 +715,7 @@ int main(void)
 		AT_ANY_PACE(who_denies_it_is_not_asked_but_to_adopt),
 		SLOWLY(who_fetches_it_may_be_silent),
 		cmocka_unit_test(what_is_coming_is_waited_for),
+		cmocka_unit_test(what_is_waited_for_in_vain_is_not_again),
 		AT_ANY_PACE(the_other_form_is_told),
 		AT_ANY_PACE(without_a_list_it_is_asked_all_the_same),
 		cmocka_unit_test(who_is_busy_holds_up_nobody_else),

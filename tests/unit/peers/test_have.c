@@ -135,7 +135,7 @@ static void of_nobody_asked_nothing_is_known(void **state)
 	(void)state;
 	assert_false(hp_have_denies(&k, 3, HP_ASK_PLAIN, START));
 	assert_true(hp_have_wants(&k, 3, HP_ASK_PLAIN, START));
-	assert_false(hp_have_is_coming(&k, 3));
+	assert_false(hp_have_is_coming(&k, 3, START));
 	assert_false(hp_have_is_other(&k, 3, HP_ASK_PLAIN));
 }
 
@@ -196,6 +196,25 @@ static void a_list_that_serves_is_kept(void **state)
 	hp_haves_free(k.list);
 }
 
+/* It was waited for, and was not there: nor is the next one waited for. */
+static void what_was_coming_and_did_not_is_believed_no_more(void **state)
+{
+	struct hp_have_known k = told(START, HP_HAVE_COMING);
+
+	(void)state;
+	hp_haves_set(k.list, 5, HP_HAVE_COMING);
+	assert_true(hp_have_is_coming(&k, 3, START));
+	/* what is not there for another reason says nothing */
+	hp_have_denied(&k, 3, HP_ASK_PLAIN);
+	hp_have_in_vain(&k, 1, START);
+	assert_true(hp_have_is_coming(&k, 3, START));
+	hp_have_in_vain(&k, 3, START);
+	assert_false(hp_have_is_coming(&k, 3, START));
+	assert_false(hp_have_is_coming(&k, 5, START + HP_HAVE_AGE - 1));
+	assert_true(hp_have_is_coming(&k, 5, START + HP_HAVE_AGE));
+	hp_haves_free(k.list);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -206,6 +225,8 @@ int main(void)
 		cmocka_unit_test(what_it_has_no_longer_is_not_asked_for_twice),
 		cmocka_unit_test(what_it_got_since_is_found_out),
 		cmocka_unit_test(a_list_that_serves_is_kept),
+		cmocka_unit_test(
+			what_was_coming_and_did_not_is_believed_no_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

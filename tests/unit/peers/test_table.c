@@ -133,6 +133,14 @@ static void test_shared(void **state)
 	assert_int_equal(hp_table_get(&a.t, 1, 0).told, LATER);
 	assert_int_equal(hp_table_since(&a.t, 0), 77);
 	assert_int_equal(hp_table_get(&a.t, 0, 0).told, 0);
+	/* Who was heard of before is not waited for, however new this is. */
+	hp_table_up(&a.t, 2 * LATER);
+	assert_false(hp_table_is_starting(&a.t, 1, 2 * LATER));
+	assert_true(hp_table_is_starting(&a.t, 0, 2 * LATER));
+	assert_true(
+		hp_table_is_starting(&a.t, 0, 2 * LATER + HP_STARTING_FOR - 1));
+	assert_false(
+		hp_table_is_starting(&a.t, 0, 2 * LATER + HP_STARTING_FOR));
 	go(&a);
 	go(&b);
 
