@@ -48,6 +48,9 @@ static bool add(struct serve_life *l, const struct serve_listener *d)
 	memmove(tcp + 1, tcp, (SERVE_TCP - 1) * sizeof(*tcp));
 	tcp[0] = *d;
 	set_port(l);
+	/* At one address alone it may not be that which readers try first. */
+	if (!l->o->interface)
+		hpdsl_serve_listens(l->s, d->port);
 	return went;
 }
 

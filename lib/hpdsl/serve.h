@@ -85,6 +85,11 @@ HPDSL_API int hpdsl_serve_put_book(struct hpdsl_serve *s,
 				   uint32_t n, uint32_t node,
 				   struct hpdsl_error *err);
 /*
+ * It listens there, at every address of the node; 0: not known.  Readers of
+ * this node find that in peers.health, and need not try the ports before it.
+ */
+HPDSL_API void hpdsl_serve_listens(struct hpdsl_serve *s, uint16_t port);
+/*
  * Is it an address of the job's nodes?  16 bytes, IPv4 as ::ffff:a.b.c.d.  Of
  * anybody else no connection is to be taken.
  */

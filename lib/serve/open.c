@@ -181,6 +181,9 @@ static void say_up(struct hpdsl_serve *s)
 		hp_table_down(&s->table, hp_monotonic());
 	else
 		hp_table_up(&s->table, s->up);
+	if (s->port && s->book)
+		hp_table_found(&s->table, s->book->book.head.node,
+			       hp_monotonic(), s->port);
 }
 
 /* Under the lock.  Without memory it is as if nobody had seen anything. */
@@ -209,6 +212,15 @@ static void turn_page(struct hpdsl_serve *s, struct hp_book_file *now,
 	__atomic_store_n(&s->rate, now->book.head.rate, __ATOMIC_RELAXED);
 	pthread_rwlock_unlock(&s->lock);
 	hp_book_unload(old);
+}
+
+void hpdsl_serve_listens(struct hpdsl_serve *s, uint16_t port)
+{
+	pthread_rwlock_wrlock(&s->lock);
+	s->port = port;
+	if (s->table.file)
+		say_up(s);
+	pthread_rwlock_unlock(&s->lock);
 }
 
 /* What is new of it, in *err. */

@@ -36,7 +36,8 @@ struct hpdsl_serve {
 	struct hp_book_file *book, *before;
 	struct hp_table_file table_file; /* of book, if there is one */
 	struct hp_table table;
-	uint64_t up; /* when that was read */
+	uint64_t up;   /* when that was read */
+	uint16_t port; /* where it listens; 0: not known */
 	char told[sizeof(((struct hpdsl_error *)0)->msg)]; /* of a bad one */
 	/* Atomic. */
 	struct hpdsl_serve_stats count; /* but for chunks, here, coming */

@@ -267,6 +267,9 @@ static void test_leaving(void **state)
 	(void)state;
 	serving_begin(&c, 0, true, NULL);
 	assert_true(hp_table_since(&c.s->table, 0) > 0);
+	/* Readers of the node find the server where it says that it is. */
+	hpdsl_serve_listens(c.s, 4711);
+	assert_int_equal(hp_table_get(&c.s->table, c.head.node, 0).port, 4711);
 	hpdsl_serve_drain(c.s, true);
 	/* No reader waits for servers that come up when it goes. */
 	assert_int_equal(hp_table_since(&c.s->table, 0), 0);
@@ -281,6 +284,8 @@ static void test_leaving(void **state)
 				      serving_nodes, NULL),
 			 0);
 	assert_int_equal(hpdsl_serve_look(c.s, NULL), 0);
+	/* in the table of another book, too */
+	assert_int_equal(hp_table_get(&c.s->table, c.head.node, 0).port, 4711);
 	n = ask(&c, &c.head, &a);
 	assert_int_equal(n.status, 503);
 	serving_done(&c, &n);
