@@ -138,6 +138,7 @@ struct hpdsl_serve_answer {
 	uint64_t owes;	 /* to be given back: hpdsl_serve_done() */
 	/* It is not to be sent before, ns of CLOCK_MONOTONIC; 0: at once. */
 	uint64_t after;
+	void *sum; /* of hpdsl_serve_read()'s bytes; freed by _serve_done() */
 };
 
 /*
@@ -173,8 +174,10 @@ HPDSL_API void hpdsl_serve_done(struct hpdsl_serve *s,
 
 /*
  * Bytes of a chunk that is not here, for an answer to a tool of this node: from
- * other nodes, or the origin.  n of them, fewer at its end; waits.  They are
- * not compared with any checksum.
+ * other nodes, or the origin.  n of them, fewer at its end; waits.  Of a whole
+ * chunk, read from its beginning on, the last ones are given only if all of it
+ * is what was packed: else HPDSL_ECORRUPT.  Those of a range are compared with
+ * no checksum.
  */
 HPDSL_API int64_t hpdsl_serve_read(struct hpdsl_serve *s,
 				   const struct hpdsl_serve_answer *a,

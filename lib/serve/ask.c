@@ -405,6 +405,7 @@ void hpdsl_serve_done(struct hpdsl_serve *s, const struct hpdsl_serve_answer *a,
 {
 	__atomic_fetch_sub(&s->count.owes, a->owes, __ATOMIC_RELAXED);
 	hp_serve_add(a->proven ? &s->count.bytes : &s->count.local_bytes, sent);
+	free(a->sum);
 }
 
 /* ---- Counted ---------------------------------------------------------- */

@@ -6,12 +6,14 @@
 #include "serve/private.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "format/names.h"
 #include "peers/whom.h"
 #include "serve/local.h"
 #include "sys/clock.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- Which chunk ------------------------------------------------------ */
@@ -54,6 +56,50 @@ static bool find(struct hpdsl_serve *s, const char *name,
 		return false;
 	*ret_plain = !ret->compressed;
 	return true;
+}
+
+/* ---- Its checksum ----------------------------------------------------- */
+
+/* Of what other nodes sent so far, of a chunk that is given whole. */
+struct sum {
+	struct hp_content_state state;
+	uint64_t at;
+};
+
+static bool begin_sum(struct hpdsl_serve_answer *n)
+{
+	struct sum *sum = aligned_alloc(_Alignof(struct sum), sizeof *sum);
+
+	if (!sum)
+		return false;
+	hp_content_begin(&sum->state);
+	sum->at = 0;
+	n->sum = sum;
+	return true;
+}
+
+/* Behind the last byte: is it the chunk?  Its tag, which is its digest, told
+ * what it would be. */
+static int take_sum(const struct hpdsl_serve_answer *a,
+		    const struct hpdsl_chunk *row, uint64_t offset,
+		    const void *p, size_t n, struct hpdsl_error *err)
+{
+	struct hp_content_hash is;
+	struct sum *sum = a->sum;
+
+	if (!sum || sum->at != offset)
+		return 0;
+	hp_content_update(&sum->state, p, n);
+	sum->at += n;
+	if (sum->at < a->length)
+		return 0;
+	hp_content_end(&sum->state, &is);
+	if (memcmp(is.full, a->plain ? row->plain_checksum : row->checksum,
+		   sizeof is.full) == 0)
+		return 0;
+	return hp_fail(err, HPDSL_ECORRUPT,
+		       "%s: what was sent is not what was packed: cut short",
+		       row->name);
 }
 
 /* ---- The answer ------------------------------------------------------- */
@@ -116,6 +162,8 @@ static void give(struct hpdsl_serve *s, const struct hpdsl_serve_request *q,
 	hp_answer_tag(s->pack, n->plain ? row->plain_checksum : row->checksum,
 		      n->tag);
 	give_range(q, n->plain ? row->plain_bytes : row->bytes, n);
+	if (n->fd < 0 && n->status == 200 && !n->head && !begin_sum(n))
+		n->status = 503;
 }
 
 void hpdsl_serve_ask_local(struct hpdsl_serve *s,
@@ -194,6 +242,8 @@ int64_t hpdsl_serve_read(struct hpdsl_serve *s,
 			    hp_fail(err, HPDSL_ESTOPPED, "stopped early") :
 			    try_once(s, &row, &tried, &v, err);
 	while (r > 0);
+	if (r == 0)
+		r = take_sum(a, &row, offset, buf, (size_t)v.got, err);
 	if (r < 0)
 		return r;
 	hp_serve_add(&s->count.fetched_bytes, (uint64_t)v.got);

@@ -427,6 +427,29 @@ static struct hpdsl_serve_answer local(struct serving *c, const char *method,
 	return n;
 }
 
+/* Of bytes that are not the chunk's all but the last ones are given. */
+static void held_back(struct serving *c, const char *path,
+		      const struct hpdsl_chunk *row, char *buf)
+{
+	struct hpdsl_serve_answer n = local(c, "GET", path, NULL);
+	const size_t size = (size_t)n.length;
+
+	assert_non_null(n.sum);
+	assert_int_equal(hpdsl_serve_read(c->s, &n, 0, buf, 100, NULL), 100);
+	/* as if the byte before had been another one */
+	((uint8_t *)n.sum)[0] ^= 1;
+	assert_int_equal(hpdsl_serve_read(c->s, &n, 100, buf, size - 101, NULL),
+			 size - 101);
+	assert_int_equal(hpdsl_serve_read(c->s, &n, size - 1, buf, 1, NULL),
+			 HPDSL_ECORRUPT);
+	serving_done(c, &n);
+	n = local(c, "GET", path, "bytes=5-9");
+	assert_int_equal(n.status, 206);
+	assert_null(n.sum);
+	assert_true(n.length < row->bytes);
+	serving_done(c, &n);
+}
+
 static void read_chunk(struct serving *c, const struct hpdsl_chunk *row)
 {
 	char path[HP_STAGE_NAME + 1], file[PACKED_PATH], *all, *got;
@@ -451,7 +474,10 @@ static void read_chunk(struct serving *c, const struct hpdsl_chunk *row)
 		assert_int_equal(hpdsl_serve_read(c->s, &n, 100, got, 7, NULL),
 				 7);
 		assert_memory_equal(got, all + 100, 7);
+		serving_done(c, &n);
+		held_back(c, path, row, got);
 		free(got);
+		n = local(c, "GET", path, NULL);
 	}
 	free(all);
 	serving_done(c, &n);
