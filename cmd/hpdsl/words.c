@@ -34,6 +34,7 @@ const struct front_word front_words[] = {
 	{ "stall", 1, "measure how much of a training step waits for data" },
 	{ "format", 5, NULL },
 	{ "python", 7, NULL },
+	{ "frameworks", 7, NULL },
 	{ "metrics", 7, NULL },
 	{ "recipes", 7, NULL },
 	{ "order.7", 7, NULL }, /* order is the command's */
@@ -105,6 +106,24 @@ const char *front_nearest(const char *name, bool pages)
 	return best && least * 2 < strlen(best) + 1 ? best : NULL;
 }
 
+/* The pages that are no command's, in lines of a terminal's width. */
+static void list_pages(FILE *out)
+{
+	int at = fprintf(out, "manuals of");
+
+	for (const struct front_word *w = front_words; w->name; w++) {
+		const char *end = !w[1].name ? ", too." :
+				  !w[2].name ? " and" :
+					       ",";
+		int length = (int)(1 + strlen(w->name) + strlen(end));
+
+		if (w->section == 1)
+			continue;
+		at = at + length > 79 ? length - 1 : at + length;
+		fprintf(out, "%c%s%s", at < length ? '\n' : ' ', w->name, end);
+	}
+}
+
 char *front_list(void)
 {
 	char *text = NULL, path[PATH_MAX];
@@ -120,13 +139,10 @@ char *front_list(void)
 					w->text :
 					"(not installed here)");
 	fputs("\n'hpdsl pack ..' runs hpdsl-pack, 'hpdsl help pack' shows its "
-	      "manual; there are\nmanuals of",
+	      "manual; there are\n",
 	      out);
-	for (const struct front_word *w = front_words; w->name; w++)
-		if (w->section != 1)
-			fprintf(out, " %s%s", w->name,
-				w[1].name ? w[2].name ? "," : " and" : ", too");
-	fputs(".\n'hpdsl help hpdsl' tells what HPDSL is.", out);
+	list_pages(out);
+	fputs("\n'hpdsl help hpdsl' tells what HPDSL is.", out);
 	if (fclose(out) != 0)
 		cmd_no_memory();
 	return text;

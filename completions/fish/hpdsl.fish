@@ -24,7 +24,7 @@ complete -c hpdsl -n __fish_use_subcommand -a bench -d 'read epochs as a trainin
 complete -c hpdsl -n __fish_use_subcommand -a stall -d 'measure what a training step waits for'
 complete -c hpdsl -n __fish_use_subcommand -a help -d 'show the manual of a command'
 complete -c hpdsl -n '__fish_seen_subcommand_from help' \
-    -a 'info pack verify ls cat unpack index snapshot stage serve mount order bench stall format python metrics recipes order.7 hpdsl libhpdsl'
+    -a 'info pack verify ls cat unpack index snapshot stage serve mount order bench stall format python frameworks metrics recipes order.7 hpdsl libhpdsl'
 complete -c hpdsl -n 'not __fish_use_subcommand; and not __fish_seen_subcommand_from help' \
     -a '(__hpdsl_rest)'
 complete -c hpdsl -n __fish_use_subcommand -s '?' -l help -d 'give this help list'

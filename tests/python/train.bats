@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# examples/train_fashion_mnist.py, the programs of hpdsl-python(7), and the study
-# of what an order does to a network's accuracy, on few images;
-# tests/long/accuracy.bats has all of them.
+# examples/train_fashion_mnist.py, the programs of hpdsl-python(7) and
+# hpdsl-frameworks(7) that need PyTorch alone, and the study of what an order does to
+# a network's accuracy, on few images; tests/long/accuracy.bats has all of them.
 # uses: ports
 
 bats_require_minimum_version 1.5.0
@@ -111,14 +111,16 @@ same_losses()
 	same_losses out
 }
 
-# programs: those of hpdsl-python(7), as they stand there, and what they read:
+# programs: those of these pages, as they stand there, and what they read:
 # 200 images to train on and 200 to evaluate, on 3 ranks of 64 two steps, of which
 # the second is one rank's alone.
 programs()
 {
-	local class
+	local class page
 
-	"$python" "$SRC/tests/kit/programs.py" "$SRC/man/hpdsl-python.7" .
+	for page in python frameworks; do
+		"$python" "$SRC/tests/kit/programs.py" "$SRC/man/hpdsl-$page.7" .
+	done
 	mkdir -p tree/train tree/val
 	for class in "$data"/png/*; do
 		mkdir "tree/train/${class##*/}" "tree/val/${class##*/}"
@@ -135,6 +137,8 @@ programs()
 	each_of 3 torch_python train.py
 	torch_python evaluate.py > one
 	grep -qx '[0-9]* of 200' one
+	torch_python with_iterable.py |
+		diff - <(printf 'epoch %d: 200 of 200\n' 0 1 2)
 }
 
 @test "--every=0: checkpoints where epochs end, and where it stops" {
