@@ -371,6 +371,8 @@ def accelerate_prepares(loader, rank, ranks):
     of = torch.utils.data
     if not isinstance(loader, of.DataLoader):
         return loader
+    if isinstance(loader.sampler, of.BatchSampler):
+        getattr(loader.sampler, "sampler", None)
     shard = list(loader.batch_sampler or loader.sampler)[rank::ranks]
     return of.DataLoader(loader.dataset, batch_size=None, sampler=shard)
 
@@ -407,8 +409,41 @@ def prepared(ds):
         loader = torch.utils.data.DataLoader(Samples(ds), None, sampler=Sampler(
             ds, order=ORDER, rank=rank, ranks=2))
         loader.sampler.seek(3)
+        refused(hpdsl.UsageError, "prepare() loses the Sampler",
+                lambda: accelerate_prepares(loader, rank, 2))
         all_of(lightning_prepares(loader, rank, 2), seen)
     assert got(seen) == reference(ds)
+
+
+def accelerate_skips(loader, n):
+    """As its skip_first_batches() does, for one pass."""
+    return torch.utils.data.DataLoader(
+        loader.dataset, collate_fn=loader.collate_fn,
+        batch_sampler=itertools.islice(loader.batch_sampler, n, None))
+
+
+def first_skipped(ds):
+    """A DataLoader that was made of a loader gives the same batches, reads nothing
+    of what it passes over, and leaves the loader at the next epoch."""
+    steps = len(reference(ds))
+    for make, workers in (steps_loader, 0), (steps_loader, 2), (map_loader, 0):
+        loader = make(ds, workers, epochs=4)
+        for epoch, n in (0, 3), (1, 0), (2, steps - 1):
+            loader.batch_sampler.set_epoch(epoch)
+            seen = list(map(place, accelerate_skips(loader, n)))
+            assert seen == [(epoch, s) for s in range(n, steps)], (n, seen)
+        if make is steps_loader:
+            assert loader.stats()["steps"] <= 1 + max(2, workers * 2)
+        some = iter(accelerate_skips(loader, 5))
+        assert [place(next(some)) for _ in "12"] == [(3, 5), (3, 6)]
+        assert (loader.epoch, loader.step) == (3, 7)
+        # Who has looked at it only has moved nothing.
+        assert len(list(loader.batch_sampler)) == steps
+        assert place(next(iter(loader))) == (3, 7)
+        refused(TypeError, "collate_fn", lambda: loader.collate_fn([1]))
+        forgotten = weakref.ref(loader)
+        loader = some = None
+        assert forgotten() is None
 
 
 def epochs_that_are_set(ds):

@@ -120,7 +120,7 @@ steps_of()
 
 
 		def steps(loader, epoch):
-		    of = hpdsl.Epoch(loader.dataset, dataclasses.replace(
+		    of = hpdsl.Epoch(loader.course.dataset, dataclasses.replace(
 		        loader.order, epoch=epoch, step=0), loader.course.choice)
 		    return [[p.sample for p in of.step(s) if p.real]
 		            for s in range(len(loader))]
@@ -260,6 +260,7 @@ steps_of()
 
 		import torch
 		from accelerate import Accelerator, skip_first_batches
+		from torch.utils.data import DataLoader
 
 		import hpdsl
 
@@ -305,10 +306,23 @@ steps_of()
 		train.seek(0)
 		accelerator.load_state("saved")
 		assert (train.epoch, train.step) == (place[0], 4)
+		# As its own pages resume, behind the place that was saved, or without.
+		for epoch, skipped in (train.epoch, 4), (2, 0), (3, 8):
+		    train.set_epoch(epoch)
+		    got = [(b.epoch, b.step) for b in skip_first_batches(train, skipped)]
+		    assert got == [(epoch, s) for s in range(skipped, 9)], got
+		assert (train.epoch, train.step) == (4, 0)
+		train.seek(0)
+		list(accelerator.skip_first_batches(train, 8))
+		assert train.stats()["steps"] <= 2, train.stats()
+		plain = DataLoader(hpdsl.torch.Samples(ds, decode=decode), batch_size=None,
+		                   sampler=hpdsl.torch.Sampler(ds, 10))
 		try:
-		    list(skip_first_batches(train, 3))
-		except TypeError as e:
-		    assert "load_state_dict() and seek()" in str(e), e
+		    accelerator.prepare(plain)
+		except hpdsl.UsageError as e:
+		    assert "prepare() loses the Sampler" in str(e), e
+		else:
+		    raise AssertionError("lost")
 		print(len(ds))
 	END
 	framework accelerated.py "$ds" > out
@@ -316,6 +330,91 @@ steps_of()
 		"$ds" >> out
 	[ "$(sort -u out)" = 501 ]
 	[ "$(wc -l < out)" = 3 ]
+}
+
+@test "Trainer: our loader in place of its own, stopped in mid-epoch and resumed" {
+	cat > trained.py <<- 'END'
+		import os
+		import sys
+
+		import torch
+		from transformers import Trainer, TrainerCallback, TrainingArguments
+
+		import hpdsl
+
+		ds = hpdsl.Dataset(sys.argv[1])
+		ranks = int(os.environ.get("WORLD_SIZE", "1"))
+
+
+		def decode(content):
+		    return torch.tensor([float(len(content))])
+
+
+		def as_dict(batch):
+		    return {"x": batch.data, "numbers": batch.numbers[batch.mask]}
+
+
+		class Net(torch.nn.Module):
+		    def __init__(self):
+		        super().__init__()
+		        self.net, self.seen = torch.nn.Linear(1, 1), []
+
+		    def forward(self, x, numbers):
+		        self.seen.append(numbers.tolist())
+		        return {"loss": self.net(x).sum() * 0}
+
+
+		class Ours(Trainer):
+		    def get_train_dataloader(self):
+		        self.ours = hpdsl.torch.Loader(
+		            ds, 50 // ranks, seed=1, decode=decode, form=as_dict,
+		            num_workers=1)
+		        return self.ours
+
+
+		class Stop(TrainerCallback):
+		    """At a step: as far as a job came."""
+
+		    def __init__(self, step):
+		        self.step = step
+
+		    def on_step_end(self, args, state, control, **_):
+		        if state.global_step == self.step:
+		            control.should_save = control.should_training_stop = True
+
+
+		def trained(stop, resume=None, **said):
+		    net = Net()
+		    args = TrainingArguments(
+		        "kept", num_train_epochs=3, use_cpu=True, report_to=[],
+		        save_strategy="no", disable_tqdm=True, **said)
+		    trainer = Ours(net, args, train_dataset=ds, callbacks=[Stop(stop)])
+		    trainer.train(resume_from_checkpoint=resume)
+		    return trainer.ours, net.seen
+
+
+		# 11 steps an epoch.
+		for accumulated in 1, 2:
+		    said = dict(gradient_accumulation_steps=accumulated)
+		    first, second = (7, 14) if accumulated == 1 else (4, 8)
+		    _, got = trained(first, **said)
+		    _, more = trained(second, f"kept/checkpoint-{first}", **said)
+		    loader, last = trained(99, f"kept/checkpoint-{second}", **said)
+		    got = got + more + last
+		    wanted = []
+		    for epoch in range(3):
+		        of = loader.course.epoch_of(epoch)
+		        rank = loader.course.ranks.rank
+		        wanted += [[p.sample for p in of.step(s, rank=rank, ranks=ranks)
+		                    if p.real] for s in range(11)]
+		    assert got == wanted, [a == b for a, b in zip(got, wanted)]
+		print("same")
+	END
+	export HF_HUB_OFFLINE=1 HF_HOME=$PWD/hf
+	framework trained.py "$ds" > out
+	framework -m torch.distributed.run --nproc-per-node=2 --standalone trained.py \
+		"$ds" >> out
+	[ "$(grep -c '^same$' out)" = 3 ]
 }
 
 @test "Accelerate, datasets: samples that they deal out come once" {

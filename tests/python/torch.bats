@@ -41,7 +41,7 @@ setup()
 }
 
 @test "loaders that a framework prepares again are not shared out twice" {
-	torch_cases "$ds" prepared told_each_epoch shown
+	torch_cases "$ds" prepared told_each_epoch first_skipped shown
 }
 
 @test "a batch is data and labels, and has the rest by name" {

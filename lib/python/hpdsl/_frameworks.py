@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from typing import TYPE_CHECKING, Any, Iterator
+from typing import TYPE_CHECKING, Any, Iterator, List, Optional, Tuple
 
 import torch.utils.data as data
 
@@ -51,13 +51,59 @@ class StoredSteps(Steps, data.SequentialSampler):
     """The same of one that does not shuffle, by which they know it."""
 
 
+class _Turn:
+    """Where a DataLoader that somebody made of a loader is."""
+
+    def __init__(self, epoch: int) -> None:
+        self.at: Tuple[int, int] = epoch, 0
+        self.rest: Optional[Iterator[Any]] = None
+
+
 class BatchSteps(Steps):
-    """A loader's batch_sampler."""
+    """A loader's batch_sampler, for those who make a DataLoader of what they find on
+    a loader, as Accelerate's skip_first_batches() does: of each step of the epoch an
+    empty list of numbers, so that nothing is asked of the dataset.  The loader's
+    collate_fn then makes the batch, of the step that was given last: what is passed
+    over in between is not read."""
+
+    _turn: Optional[_Turn] = None
 
     def __init__(self, loader: Loop[Any]) -> None:
         super().__init__(loader)
         self.sampler = (Steps if loader.course.given.shuffle else StoredSteps)(
             loader)
+
+    def __iter__(self) -> Iterator[List[Any]]:
+        loader = self._loader
+        if not loader._begin():
+            return
+        epoch = loader.course.epoch
+        turn = self._turn = _Turn(epoch)
+        try:
+            for step in range(len(loader)):
+                turn.at = epoch, step
+                yield []
+            # So the loop comes to its end, too, and the next epoch is next.
+            next(turn.rest or iter(()), None)
+        finally:
+            # Else what is left would keep the loader, which keeps this.
+            turn.rest = None
+            if self._turn is turn:
+                self._turn = None
+
+    def made(self, numbers: List[Any]) -> Any:
+        """The batch of the step that was given last."""
+        loader, turn = self._loader, self._turn
+        if numbers or turn is None:
+            raise TypeError("a loader's collate_fn makes batches of what its "
+                            "batch_sampler gives, and of nothing else")
+        if (loader.epoch, loader.step) != turn.at:
+            loader.seek(*turn.at)
+            turn.rest = None
+        turn.rest = turn.rest or iter(loader)
+        for batch in turn.rest:
+            return batch
+        raise RuntimeError(f"there is no step {turn.at[1]} in epoch {turn.at[0]}")
 
     @property
     def batch_size(self) -> int:

@@ -4,7 +4,7 @@ gets."""
 
 from __future__ import annotations
 
-from typing import (TYPE_CHECKING, Any, Callable, Dict, Generic, NoReturn,
+from typing import (TYPE_CHECKING, Any, Callable, Dict, Generic, List, NoReturn,
                     Optional, TypeVar, Union)
 
 from ._called import no_attribute
@@ -38,7 +38,7 @@ class Loop(Generic[T]):
     # Whether samples that cannot be read are left out.
     _skips_bad = False
     # For Accelerate: prepare_data_loader() gives it back, save_state() keeps its
-    # state, and skip_first_batches() comes as far as to be told what to do.
+    # state, and skip_first_batches() makes a DataLoader without workers.
     _is_accelerate_prepared = use_stateful_dataloader = True
     prefetch_factor = None
 
@@ -109,10 +109,15 @@ class Loop(Generic[T]):
 
     @property
     def batch_sampler(self) -> BatchSteps:
-        """As sampler is, with batch_size, drop_last and sampler."""
+        """As sampler is, with batch_size, drop_last and sampler.  Iterated, it gives
+        what collate_fn makes batches of, step by step of the epoch."""
         if self._steps is None:
             self._steps = BatchSteps(self)
         return self._steps
+
+    def collate_fn(self, numbers: List[Any]) -> Any:
+        """For a DataLoader that a framework makes of this one, with batch_sampler."""
+        return self.batch_sampler.made(numbers)
 
     @property
     def sampler(self) -> Steps:

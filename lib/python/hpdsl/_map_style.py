@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import warnings
 from typing import (Any, Callable, Iterable, Iterator, List, NamedTuple,
-                    Optional, Set, Union, overload)
+                    NoReturn, Optional, Set, Union, overload)
 
 import torch.utils.data as data
 
@@ -15,7 +15,7 @@ from ._choice import Choice
 from ._contents import contents_in
 from ._course import Course
 from ._dataset import Dataset
-from ._errors import DiffersError, annotate, one, wanted
+from ._errors import DiffersError, UsageError, annotate, one, wanted
 from ._job import Dealt
 from ._loop import Loop, T
 from ._meant import tell_meant
@@ -118,7 +118,9 @@ class Samples(data.Dataset):
             raise
 
 
-class Sampler(data.DistributedSampler):  # by which Lightning deals out no more
+# Lightning deals a DistributedSampler out no more, and a DataLoader without a batch_size
+# has a BatchSampler where others have samplers: so Accelerate asks for its sampler.
+class Sampler(data.DistributedSampler, data.BatchSampler):
     """The same steps for a map-style dataset:
     DataLoader(samples, sampler=sampler, batch_size=None).  Each iteration gives
     the rest of the epoch that seek() set, as Places.  Arguments, as far as they
@@ -136,6 +138,16 @@ class Sampler(data.DistributedSampler):  # by which Lightning deals out no more
     def dataset(self) -> Union[Dataset, Choice]:
         """Of whose samples the steps are."""
         return self.course.part
+
+    @property
+    def sampler(self) -> NoReturn:
+        """There is none below it.  Accelerate's prepare(), which looks for one, would
+        leave this one out, or deal its steps to ranks again."""
+        raise UsageError(
+            "Accelerate's prepare() loses the Sampler of a DataLoader, or deals its "
+            "steps out to ranks once more: this DataLoader is its rank's already, so "
+            "leave it out there, or take hpdsl.torch.Loader, which prepare() leaves "
+            "as it is")
 
     def set_epoch(self, epoch: int) -> None:
         """seek() to its beginning, for frameworks that say it before each epoch,
