@@ -48,6 +48,7 @@ enum hp_trip {
 	HP_TRIP_NO_META,  /* none of Energon's index */
 	HP_TRIP_MANY,	  /* more than can well be open at a time */
 	HP_TRIP_MIXED,	  /* of train, val and the like: two at least */
+	HP_TRIP_FILES,	  /* a dataset's folder has other files, too */
 	HP_TRIPS
 };
 

@@ -218,9 +218,18 @@ int hp_compat_strangers(struct hp_compat *c, struct hp_lint *l,
 {
 	int r = 0;
 
-	if (!(c->opt->readers & HPDSL_READER_ENERGON) || c->opt->tars ||
-	    c->opt->members)
+	if (c->opt->tars || c->opt->members)
 		return 0;
+	for (size_t i = 0; i < c->n && r == 0; i++) {
+		const struct hp_compat_tar *t = &c->tars[i];
+
+		/* Its first chunk; adopted tars may lie elsewhere. */
+		if (t->in && t->in->ds && t->chunk == 0 &&
+		    !strchr(t->name, '/'))
+			r = hp_lint_count(l, HP_TRIP_FILES, NULL, err);
+	}
+	if (!(c->opt->readers & HPDSL_READER_ENERGON))
+		return r;
 	for (size_t i = 0; i < c->n_folders && r == 0; i++) {
 		struct strangers s = { .c = c,
 				       .l = l,

@@ -37,7 +37,7 @@ struct hp_compat {
 /* A dataset, a folder of tars, or a tar: its tars, in order. */
 int hp_compat_add(struct hp_compat *c, const char *path,
 		  struct hpdsl_error *err);
-/* Counts tars in folders below those that were given. */
+/* Counts tars below the folders that were given, and datasets among these. */
 int hp_compat_strangers(struct hp_compat *c, struct hp_lint *l,
 			struct hpdsl_error *err);
 

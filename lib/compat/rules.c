@@ -55,6 +55,9 @@ static const struct {
 	[HP_TRIP_MIXED] = { "train, val and the like in one: it cannot read "
 			    "them apart",
 			    "tar", "iiiiii" },
+	[HP_TRIP_FILES] = { "read_webdataset takes each file in it for a tar, "
+			    "but with file_extensions=[\"tar\"]",
+			    "folder", "-----i" },
 };
 
 static const unsigned readers[] = {

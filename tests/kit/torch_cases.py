@@ -393,7 +393,14 @@ def lightning_prepares(loader, rank, ranks):
 
 def prepared(ds):
     """Loaders that a framework prepares for its processes again give each
-    sample once."""
+    sample once; what they are is printed."""
+    for one, name in ((steps_loader(ds), "Loader"), (map_loader(ds), "MapLoader"),
+                      (Samples(ds), "Samples"), (Sampler(ds), "Sampler"),
+                      (evaluate(ds, 3), "Evaluation"),
+                      (hpdsl.torch.Iterable(ds), "Iterable")):
+        assert repr(one).startswith(f"<hpdsl.torch.{name} of '{ds.path}"), one
+    assert not {"Any", "Course"} & set(dir(hpdsl.torch)), dir(hpdsl.torch)
+    assert {"Loader", "ImageFolder"} <= set(dir(hpdsl.torch))
     for prepare in accelerate_prepares, lightning_prepares:
         seen = {}
         for rank in range(2):

@@ -247,6 +247,13 @@ class Tree(Like):
         self.assertEqual(strip(["/a/", "/b"]), ["/a", "/b"])
         self.assertEqual(self.fs._parent("hpdsl:///p/a"), "/p")
         self.assertEqual(self.fs._parent("/p"), "/")
+        # as datasets has it; what the working directory has comes first
+        self.assertEqual(strip("hpdsl:/" + self.packed + "/a"), self.packed + "/a")
+        before = os.getcwd()
+        self.addCleanup(os.chdir, before)
+        os.chdir(self.packed)
+        self.assertEqual(strip("hpdsl://index.hpdsl/a"),
+                         os.getcwd() + "/index.hpdsl/a")
         self.assertEqual(self.fs.unstrip_protocol("/p/a"), "hpdsl:///p/a")
         there = os.path.relpath(self.packed)
         with fsspec.open(f"hpdsl://{there}/a.txt") as f:

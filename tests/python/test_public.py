@@ -72,6 +72,16 @@ class Names(unittest.TestCase):
         with self.assertRaisesRegex(AttributeError, "'Datasett'$"):
             hpdsl.Datasett
 
+    def test_names_to_complete(self):
+        """What dir() has is what users call."""
+        self.assertLess({"Loader", "feed", "fs", "torch"}, set(dir(hpdsl)))
+        for module in hpdsl, hpdsl.feed, hpdsl.fs:
+            self.assertNotIn("Any", dir(module))
+            self.assertNotIn("annotations", dir(module))
+            for name in module.__all__:
+                self.assertIn(name, dir(module))
+                getattr(module, name)
+
     def test_help_begins_with_one_screen(self):
         """Of 24 rows, the last of which is the pager's."""
         first = pydoc.plain(pydoc.render_doc(hpdsl)).splitlines()[:23]

@@ -27,6 +27,13 @@ nothing()
 	done
 }
 
+# in_folder: what Ray makes of a dataset's other files
+in_folder()
+{
+	echo "ray: note: 1 folder: read_webdataset takes each file in it for a tar," \
+		'but with file_extensions=["tar"]'
+}
+
 setup_file()
 {
 	cd "$BATS_FILE_TMPDIR" || return 1
@@ -77,7 +84,7 @@ setup()
 }
 
 @test "compat: nothing to trip over in portable names" {
-	says 0 webdataset,wids,ray portable < <(nothing webdataset wids ray)
+	says 0 webdataset,wids,ray portable < <(nothing webdataset wids ray; in_folder)
 	says 0 dali,energon portable <<- END
 		dali: takes all of it
 		dali: note: 1 tar: no index: it will read all headers first, first chunk-000000.tar
@@ -109,7 +116,7 @@ setup()
 	make_tree tree 1 30
 	rm tree/class0/*.txt
 	hpdsl-pack -q --emit=dali,energon --chunks=3 tree out
-	says 0 all out < <(nothing webdataset dali energon wids hf ray)
+	says 0 all out < <(nothing webdataset dali energon wids hf ray; in_folder)
 	says 0 all out/chunk-00000?.tar <<- END
 		$(nothing webdataset dali energon)
 		energon: note: 3 tars: no index: energon prepare has to make it, first out/chunk-000000.tar

@@ -51,6 +51,9 @@ if TYPE_CHECKING:
     from . import feed, fs, torch
     _LATE = feed, fs, torch
 else:
+    def __dir__():
+        return sorted([*__all__, "feed", "fs", "torch"])
+
     def __getattr__(name):
         """These need other packages, and are imported when they are asked for."""
         if name in ("feed", "fs", "torch"):

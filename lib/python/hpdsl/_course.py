@@ -18,6 +18,11 @@ from ._rank import Ranks, ranks_of, tell_share
 from ._state import make_state, read_state
 
 
+def whose(of: Any) -> str:
+    """The path of its dataset, for a repr(); None: nothing was made yet."""
+    return repr(of.dataset.path) if of is not None else "nothing"
+
+
 class Course:
     """Arguments are those of hpdsl.Loader.
 

@@ -8,7 +8,7 @@ from typing import (TYPE_CHECKING, Any, Dict, Generic, Iterator, Optional,
                     TypeVar)
 
 from ._called import no_attribute
-from ._course import Course
+from ._course import Course, whose
 from ._dataset import Dataset
 from ._errors import UsageError
 from ._loop import T
@@ -84,6 +84,9 @@ class Evaluation(Generic[T]):
         if session is not None and not (keep and session.again()):
             loader.close()
         loader.course.seek(0)
+
+    def __repr__(self) -> str:
+        return f"<hpdsl.torch.Evaluation of {whose(self._loader.course)}>"
 
     def __len__(self) -> int:
         """Steps of a pass, the same on each rank."""

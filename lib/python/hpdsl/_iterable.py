@@ -13,7 +13,7 @@ import torch.utils.data as data
 from ._batch import check_options, suffixes_of
 from ._called import no_argument
 from ._choice import Choice, opened
-from ._course import Course
+from ._course import Course, whose
 from ._dataset import Dataset
 from ._errors import annotate
 from ._loader import Loader
@@ -88,6 +88,9 @@ class Iterable(data.IterableDataset):
         """Rank and ranks, and whether workers divide what these have."""
         found = ranks_of(begins=begins)
         return dealt_by(self._share, found.rank, found.ranks)
+
+    def __repr__(self) -> str:
+        return f"<hpdsl.torch.Iterable of {whose(self)}>"
 
     def __len__(self) -> int:
         rank, ranks, _ = self._of(False)

@@ -8,7 +8,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Dict, Generic, List, NoReturn,
                     Optional, TypeVar, Union)
 
 from ._called import no_attribute
-from ._course import Course
+from ._course import Course, whose
 from ._frameworks import BatchSteps, Shown, Steps, watcher
 from ._order import Order
 from ._rest import superseded
@@ -53,6 +53,11 @@ class Loop(Generic[T]):
         def __getattr__(self, name):
             raise no_attribute("Loader", name,
                                self.dataset if "course" in vars(self) else None)
+
+    def __repr__(self) -> str:
+        course = vars(self).get("course")
+        at = f", epoch {course.epoch}, step {course.step}" if course else ""
+        return f"<hpdsl.torch.{type(self).__name__} of {whose(course)}{at}>"
 
     @property
     def dataset(self) -> Any:

@@ -13,7 +13,7 @@ import torch.utils.data as data
 from ._batch import check_options, leave_out, suffixes_of
 from ._choice import Choice
 from ._contents import contents_in
-from ._course import Course
+from ._course import Course, whose
 from ._dataset import Dataset
 from ._errors import DiffersError, UsageError, annotate, one, wanted
 from ._job import Dealt
@@ -61,6 +61,9 @@ class Samples(data.Dataset):
         tell_meant(dataset.handle(), dataset.path, self._names, "labels", "data")
         self._told: Set[str] = set()
         self._decoder = Decoder(decode, collate)
+
+    def __repr__(self) -> str:
+        return f"<hpdsl.torch.Samples of {whose(self)}, {len(self)} samples>"
 
     def __len__(self) -> int:
         return len(self.dataset)
@@ -154,6 +157,9 @@ class Sampler(data.DistributedSampler, data.BatchSampler):
         unless that was done to a step of it and nothing was given since."""
         if self.course.elsewhere(epoch):
             self.course.seek(epoch)
+
+    def __repr__(self) -> str:
+        return f"<hpdsl.torch.Sampler of {whose(self.course)}>"
 
     def __len__(self) -> int:
         """Steps of the epoch that seek() set, all of them."""

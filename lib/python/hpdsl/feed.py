@@ -32,6 +32,12 @@ from ._batch import Batch, suffixes_of
 from ._errors import wanted
 from ._loader import Loader
 
+__all__ = ["Dali", "batches", "samples"]
+
+
+def __dir__() -> List[str]:
+    return __all__
+
 
 def _wanted(loader: Loader, given: Sequence[str]) -> Tuple[str, ...]:
     """What there is none of is said here, and not at the first batch."""

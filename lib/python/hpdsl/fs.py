@@ -28,6 +28,8 @@ from ._pieces import Content, Found, Piece, read, unread
 from ._place import dataset_in
 from ._sample import Member, text
 
+__all__ = ["HpdslFileSystem"]
+
 Info = Dict[str, Any]
 Paths = Union[str, "os.PathLike[str]", Iterable[str]]
 
@@ -89,11 +91,13 @@ class HpdslFileSystem(fsspec.AbstractFileSystem):
         path = fsspec.utils.stringify_path(path)
         if isinstance(path, bytes):
             path = text(path)
+        whole = path
         for before in ("hpdsl://", "hpdsl::"):
             if path.startswith(before):
                 path = path[len(before):]
-        return os.path.abspath("/" + path.lstrip("/") if path[:1] == "/"
-                               else path)
+        if path[:1] == "/" or path is not whole and _lost_its_slash(path):
+            path = "/" + path.lstrip("/")
+        return os.path.abspath(path)
 
     def invalidate_cache(self, path: Any = None) -> None:
         """Opens what is at this path, or everything, anew when it is needed;
@@ -359,6 +363,13 @@ def _several(paths: Paths) -> List[Any]:
     return [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
 
 
+def _lost_its_slash(path: str) -> bool:
+    """Hugging Face's datasets makes hpdsl://a of hpdsl:///a."""
+    first = path.split("/", 1)[0]
+    return bool(first) and not os.path.lexists(first) and (
+        os.path.lexists("/" + first))
+
+
 def _is_below(path: str, root: str) -> bool:
     return path.startswith(root) and path[len(root):len(root) + 1] in (
         "", "/") or root == "/"
@@ -381,3 +392,7 @@ def _folder_info(path: str) -> Info:
 
 
 fsspec.register_implementation("hpdsl", HpdslFileSystem, clobber=True)
+
+
+def __dir__() -> List[str]:
+    return __all__

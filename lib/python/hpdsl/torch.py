@@ -375,6 +375,9 @@ def _reading_of(dataset: Any, collate: Collate, decode: Decode,
 
 
 if not TYPE_CHECKING:
+    def __dir__():
+        return sorted(__all__)
+
     def __getattr__(name):
         """torchvision takes its time, and is imported when it is asked for."""
         if name in ("DatasetFolder", "ImageFolder"):
