@@ -6,29 +6,19 @@
 
 #define COUNTED UINT64_C(50000000) /* samples; of more no labels are read */
 
-enum { BATCH = 4096, SHOWN = 4, TEXT = 64 };
+enum { SHOWN = 4, TEXT = 64 };
 
 /* Of each class, and behind them those without one.  NULL: told why not. */
 static uint64_t *count(struct info *i, const struct hpdsl_dataset *ds,
 		       const struct hpdsl_counts *n)
 {
 	uint64_t *times = cmd_alloc(n->classes + 1, sizeof(*times));
-	uint32_t labels[BATCH];
 	struct hpdsl_error err;
 
-	memset(times, 0, (n->classes + 1) * sizeof(*times));
-	for (uint64_t at = 0; at < n->samples; at += BATCH) {
-		uint64_t left = n->samples - at;
-		uint64_t some = left < BATCH ? left : BATCH;
-
-		if (hpdsl_sample_labels(ds, at, some, labels, &err) < 0) {
-			info_failed(i, &err);
-			free(times);
-			return NULL;
-		}
-		for (uint64_t k = 0; k < some; k++)
-			times[labels[k] < n->classes ? labels[k] :
-						       n->classes]++;
+	if (hpdsl_count_classes(ds, NULL, times, &err) < 0) {
+		info_failed(i, &err);
+		free(times);
+		return NULL;
 	}
 	return times;
 }

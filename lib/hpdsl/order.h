@@ -141,6 +141,21 @@ HPDSL_API void hpdsl_choice_free(struct hpdsl_choice *c);
 /* Samples chosen, each once, and whether one of them is it. */
 HPDSL_API uint64_t hpdsl_choice_samples(const struct hpdsl_choice *c);
 HPDSL_API bool hpdsl_choice_has(const struct hpdsl_choice *c, uint64_t sample);
+/*
+ * Their numbers, from the one numbered from, or the next that is chosen, on, in
+ * order: how many, at most room.  Fewer than room: these are the last.
+ */
+HPDSL_API uint64_t hpdsl_choice_list(const struct hpdsl_choice *c,
+				     uint64_t from, uint64_t *ret,
+				     uint64_t room);
+/*
+ * How many samples of a choice, or with NULL of all, each class has: ret is
+ * of as many numbers as there are classes, and one more, for those without a
+ * class.  Reads the index of each of these samples.  HPDSL_ECORRUPT.
+ */
+HPDSL_API int hpdsl_count_classes(const struct hpdsl_dataset *ds,
+				  const struct hpdsl_choice *c, uint64_t *ret,
+				  struct hpdsl_error *err);
 /* What identifies it in a loader's state: see hpdsl-order(7). */
 HPDSL_API void hpdsl_choice_digest(const struct hpdsl_choice *c,
 				   uint8_t ret[16]);

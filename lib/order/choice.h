@@ -23,6 +23,9 @@ struct hpdsl_choice {
 /* hpdsl_choose on an index. */
 int hp_choose(const struct hp_index *ix, const struct hpdsl_choice_options *opt,
 	      struct hpdsl_choice **ret, struct hpdsl_error *err);
+/* hpdsl_count_classes on an index. */
+int hp_count_classes(const struct hp_index *ix, const struct hpdsl_choice *c,
+		     uint64_t *ret, struct hpdsl_error *err);
 
 static inline uint64_t hp_choice_words(uint64_t samples)
 {

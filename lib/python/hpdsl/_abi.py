@@ -347,6 +347,8 @@ FUNCTIONS = {
     "choice_free": (None, _P),
     "choice_samples": (c_uint64, _P),
     "choice_has": (c_bool, _P, c_uint64),
+    "choice_list": (c_uint64, _P, c_uint64, _P, c_uint64),
+    "count_classes": (c_int, _P, _P, _P, _P),
     "choice_digest": (None, _P, _P),
     "order_fill": (c_int, _P, _P, _P, _P),
     "epoch_new": (c_int, _P, _P, _P, _P, _P),

@@ -248,6 +248,56 @@ static void a_split_is_of_the_dataset(void **state)
 	hpdsl_choice_free(c);
 }
 
+/* ---- What is in it ----------------------------------------------------- */
+
+/* Whatever the room, and from wherever. */
+static void numbers_are_listed(void **state)
+{
+	struct hpdsl_choice *c = share(200000000, 900000000, 3);
+	uint64_t want[N], got[N], n = 0;
+
+	(void)state;
+	for (uint64_t s = 0; s < N; s++)
+		if (hpdsl_choice_has(c, s))
+			want[n++] = s;
+	assert_int_equal(hpdsl_choice_list(c, 0, got, N), n);
+	assert_memory_equal(got, want, n * sizeof *got);
+	for (uint64_t room = 1; room < 70; room += 11)
+		for (uint64_t at = 0; at < n; at += room) {
+			uint64_t from = at ? want[at - 1] + 1 : 0;
+			uint64_t some = n - at < room ? n - at : room;
+
+			assert_int_equal(hpdsl_choice_list(c, from, got, room),
+					 some);
+			assert_memory_equal(got, want + at, some * sizeof *got);
+		}
+	assert_int_equal(hpdsl_choice_list(c, want[n - 1] + 1, got, N), 0);
+	assert_int_equal(hpdsl_choice_list(c, UINT64_MAX, got, N), 0);
+	hpdsl_choice_free(c);
+}
+
+static void classes_are_counted(void **state)
+{
+	static const char *const deep[] = { "in/" };
+	struct hpdsl_choice *c = choose((struct hpdsl_choice_options){
+		.include = deep, .n_include = 1 });
+	uint64_t want[2][CLASSES + 1] = { 0 }, got[CLASSES + 1];
+
+	(void)state;
+	for (uint64_t s = 0; s < N; s++) {
+		uint32_t label = s % 4 ? label_of(s) : CLASSES;
+
+		want[0][label]++;
+		want[1][label] += is_deep(s);
+	}
+	for (int chosen = 0; chosen < 2; chosen++) {
+		assert_int_equal(
+			hp_count_classes(ix, chosen ? c : NULL, got, NULL), 0);
+		assert_memory_equal(got, want[chosen], sizeof got);
+	}
+	hpdsl_choice_free(c);
+}
+
 /* ---- Weights ---------------------------------------------------------- */
 
 static void weights_by_class(void **state)
@@ -525,6 +575,7 @@ static void damage_is_told(void **state)
 	const struct hpdsl_choice_options fair = { .balanced = true };
 	struct hpdsl_choice *c = NULL;
 	struct hp_index *bad;
+	uint64_t times[CLASSES + 1];
 	struct hpdsl_error err;
 	uint8_t *samples = image_section(&image, HP_SECTION_SAMPLES, NULL);
 
@@ -534,6 +585,8 @@ static void damage_is_told(void **state)
 	assert_int_equal(hp_choose(bad, &by_class, &c, &err), HPDSL_ECORRUPT);
 	assert_int_equal(hp_choose(bad, &by_name, &c, &err), HPDSL_ECORRUPT);
 	assert_int_equal(hp_choose(bad, &fair, &c, &err), HPDSL_ECORRUPT);
+	assert_int_equal(hp_count_classes(bad, NULL, times, &err),
+			 HPDSL_ECORRUPT);
 	assert_null(c);
 	hp_index_free(bad);
 	samples[16 * 100] ^= 1;
@@ -547,6 +600,8 @@ int main(void)
 		cmocka_unit_test(shares_have_nothing_in_common),
 		cmocka_unit_test(a_split_is_of_the_dataset),
 		cmocka_unit_test(samples_of_tars),
+		cmocka_unit_test(numbers_are_listed),
+		cmocka_unit_test(classes_are_counted),
 		cmocka_unit_test(weights_by_class),
 		cmocka_unit_test(weights_by_sample),
 		cmocka_unit_test(classes_in_balance),
