@@ -825,6 +825,37 @@ def meant(ds):
     assert [w.filename for w in told] == [__file__], told
 
 
+def some_unlabelled(ds):
+    """Told once, before the first batch, with the line of the loop where that is
+    its own; a folder's labels are its targets."""
+    def plain():
+        return torch.utils.data.DataLoader(
+            Samples(ds, decode=bytes, collate=list),
+            sampler=Sampler(ds, batch_size=4), batch_size=None, num_workers=1)
+
+    loading = {"batch_size": 4, "decode": bytes, "collate": list}
+    for made in (lambda: Loader(ds, **loading, num_workers=1), plain,
+                 lambda: evaluate(ds, **loading), lambda: map_loader(ds)):
+        hpdsl._meant._told.clear()
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            loader = made()
+            for _ in range(2):
+                assert list(loader)
+        assert [w.filename for w in told] == [__file__], told
+        assert "1 of 5 samples have no class" in str(told[0].message), told
+    hpdsl._meant._told.clear()
+    for of in (hpdsl.torch.DatasetFolder(ds, bytes_of, extensions=".jpg"),
+               hpdsl.Choice(ds, labels=range(len(ds.class_names)))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert list(evaluate(of, 4, collate=list))
+
+
+def bytes_of(file):
+    return file.read()
+
+
 def one_of_them(ds):
     """Of several members the contents are the first wanted one, also where
     that is missing."""

@@ -64,6 +64,26 @@ class Shards(unittest.TestCase):
                 self.at)
         self.assertEqual(self.told(self.packed + "2", suffixes=["jpg"]), [])
 
+    def test_some_without_class(self):
+        """With their number; not who has said which labels there are, and not who
+        looks at none."""
+        path = os.path.dirname(self.at) + "/some"
+        os.makedirs("some/a")
+        for n in range(9):
+            with open(f"some/{'a/' if n < 5 else ''}{n}.jpg", "w") as f:
+                f.write(f"picture {n}")
+        command("hpdsl-pack", "-q", "--labels=dir", "some", path)
+        ds = hpdsl.Dataset(path)
+        text = (path + ": {} samples have no class and come with label -1: choice="
+                "hpdsl.Choice(ds, labels=range(1){}) leaves them out")
+        few = hpdsl.Choice(ds, include=["[4-6].jpg"])
+        full = hpdsl.Choice(ds, labels=[0])
+        self.assertEqual(self.told(ds, times=2, end="short"), [text.format("4 of 9", "")])
+        self.assertEqual(self.told(few, end="short"), [text.format("2 of 3", ", ..")])
+        for of in full, hpdsl.Choice(ds, labels=[None]), hpdsl.Choice(ds, folder="a"):
+            self.assertEqual(self.told(of, end="short"), [])
+        self.assertEqual(self.told(ds, lambda batch: batch.data), [])
+
     def test_tars(self):
         ds = hpdsl.Dataset(self.at)
         for tars, keys in (("train-*.tar", "012"), ("val-0.tar", "3"),

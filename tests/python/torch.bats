@@ -93,9 +93,12 @@ setup()
 	torch_cases twice last_of_two
 }
 
-@test "labels that are in members .cls, which come first: told" {
+@test "labels that some samples lack, or that are in members .cls: told" {
 	local n
-	mkdir t shards
+	mkdir -p t shards some/a some/b
+	touch some/{,a/,b/,a/2,b/2}1.jpg
+	hpdsl-pack -q --labels=dir some some.hpdsl
+	torch_cases some.hpdsl some_unlabelled
 	for n in 0 1 2 3; do
 		echo $n > t/$n.cls
 		echo picture $n > t/$n.jpg

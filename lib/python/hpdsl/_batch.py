@@ -17,7 +17,7 @@ from typing import Any, Iterable, Iterator, List, Sequence, Set, Tuple
 from . import _abi
 from ._abi import lib
 from ._errors import checked
-from ._meant import tell_meant
+from ._meant import tell_meant, tell_unlabelled
 from ._rows import Handle, Rows
 from ._sample import raw, text, without_dot
 
@@ -63,10 +63,10 @@ class Wanted:
     """What a loader's batches can be asked for: its suffixes, or, where it was
     given none, any that some of its samples have."""
 
-    def __init__(self, dataset: Any, handle: Handle, chosen: Any,
+    def __init__(self, dataset: Any, handle: Handle, choice: Any,
                  suffixes: Sequence[str]) -> None:
         self.suffixes = tuple(map(without_dot, suffixes))
-        self._path, self._handle, self._chosen = dataset.path, handle, chosen
+        self._path, self._handle, self._choice = dataset.path, handle, choice
         self._known: Set[str] = set()
         # What nobody has asked a batch for so far.
         self._unused = {"labels", "data"}
@@ -76,6 +76,8 @@ class Wanted:
         if what in self._unused:
             self._unused.remove(what)
             tell_meant(self._handle, self._path, self.suffixes, what)
+            if what == "labels":
+                tell_unlabelled(self._handle, self._path, self._choice)
 
     def check(self, given: str) -> str:
         """The suffix without its dot.  KeyError: it is none of the loader's;
@@ -85,7 +87,8 @@ class Wanted:
             raise KeyError(f"{given!r}: the loader was given "
                            f"{', '.join(map(repr, self.suffixes))}")
         if not self.suffixes and suffix not in self._known:
-            check_options(self._handle, self._chosen, ("." + suffix,))
+            choice = self._choice
+            check_options(self._handle, choice and choice.chosen, ("." + suffix,))
             self._known.add(suffix)
         return suffix
 

@@ -102,10 +102,10 @@ class Choice:
             sample_weight=sample_weight)
         options = _Options(dataset, **self._given)
         # Without the dataset: a loader keeps it.
-        self.chosen = Chosen(dataset.handle(), options.c)
+        self.chosen: Chosen = Chosen(dataset.handle(), options.c)
         digest = (ctypes.c_uint8 * 16)()
         lib.choice_digest(self.chosen.address, digest)
-        self.digest = bytes(digest).hex()
+        self.digest: str = bytes(digest).hex()
 
     def __len__(self) -> int:
         return lib.choice_samples(self.chosen.address)
@@ -116,6 +116,11 @@ class Choice:
 
     def __iter__(self) -> Iterator[int]:
         return (number for number in range(len(self.dataset)) if number in self)
+
+    @property
+    def says_labels(self) -> bool:
+        """Whether it was made by labels, so that who made it knows which."""
+        return self._given["labels"] is not None
 
     @property
     def class_names(self) -> List[str]:

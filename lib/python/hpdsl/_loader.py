@@ -190,10 +190,10 @@ class Loader:
             n_suffixes=len(names), wait_ms=self._wait_ms, **self._plain)
         self.order = order
         self._handle = self._dataset.handle()
-        chosen = choice and choice.chosen
-        self._wanted = Wanted(self._dataset, self._handle, chosen,
+        self._wanted = Wanted(self._dataset, self._handle, choice,
                               self.suffixes)
-        running = Running(self._handle, options, names, chosen)
+        running = Running(self._handle, options, names,
+                          choice and choice.chosen)
         self._running, self._lease = running, Lease.of(running)
         # A state of the very end: there is nothing to read.
         if order.epoch > first.epoch:

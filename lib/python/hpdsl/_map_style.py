@@ -18,7 +18,7 @@ from ._dataset import Dataset
 from ._errors import DiffersError, UsageError, annotate, one, wanted
 from ._job import Dealt
 from ._loop import Loop, T
-from ._meant import tell_meant
+from ._meant import tell_meant, tell_unlabelled
 from ._measured import is_measured
 from ._orphan import watch_trainer
 from ._parcel import Decoder, finished, sample_of
@@ -169,6 +169,8 @@ class Sampler(data.DistributedSampler, data.BatchSampler):
     def __iter__(self) -> Iterator[Places]:
         course = self.course
         course.begin()
+        tell_unlabelled(course.dataset.handle(), course.dataset.path,
+                        course.choice)
         epoch, first = course.epoch, course.step
         order, repeat = course.epoch_of(epoch), course.end == "repeat"
         rank, ranks, _ = course.ranks

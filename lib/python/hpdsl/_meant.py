@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a loop over shards may not mean, told once: that no sample has a label,
-though members .cls may say it, and that a description comes first, as in tars
-sorted by name, and so is what it gets as data."""
+"""What a loop may not mean, told once: that no sample has a label, though members
+.cls may say it, or that some have none; and that a description comes first, as in
+tars sorted by name, and so is what it gets as data."""
 
 from __future__ import annotations
 
@@ -11,19 +11,27 @@ import shlex
 import sys
 import warnings
 from array import array
-from typing import List, Sequence, Set
+from typing import TYPE_CHECKING, List, Optional, Sequence, Set, Tuple
 
 from . import _abi
 from ._abi import lib
-from ._errors import Error
+from ._errors import Error, checked
 from ._rows import Handle, layouts_of
 from ._sample import without_dot
+
+if TYPE_CHECKING:
+    from ._choice import Choice
 
 # Samples that are looked at, spread over all.
 _LOOK = 64
 # The suffixes of what says something of the member that is meant.
 _DESCRIBES = "cls", "json"
+# Samples of a dataset whose classes are counted before a loop, which is some
+# nanoseconds for each: of more nobody waits for that.
+_COUNTED = 1 << 24
 _told: Set[str] = set()
+# Path of the dataset, digest of the choice: of these all samples have a class.
+_counted: Set[Tuple[str, Optional[str]]] = set()
 
 
 def _looked_at(handle: Handle, samples: int) -> List[List[str]]:
@@ -71,9 +79,36 @@ def _outside() -> int:
     frame = sys._getframe(1)
     while frame.f_back is not None and (
             os.path.dirname(frame.f_code.co_filename) == here or
-            frame.f_globals.get("__name__") == "functools"):
+            str(frame.f_globals.get("__name__")).startswith(
+                ("functools", "torch.utils.data."))):
         frame, level = frame.f_back, level + 1
     return level
+
+
+def tell(kind: str, text: str) -> None:
+    """Once of each kind; the line that is named is the caller's of this package."""
+    if kind not in _told:
+        _told.add(kind)
+        warnings.warn(text, RuntimeWarning, stacklevel=_outside())
+
+
+def tell_unlabelled(handle: Handle, path: str, choice: Optional[Choice]) -> None:
+    """Before labels are used: how many samples have none, where the dataset has
+    classes, and whoever made the choice has not said which labels it has."""
+    counts, of = _abi.Counts(), (path, choice and choice.digest)
+    lib.count(handle.address, ctypes.byref(counts))
+    if (of in _counted or not 0 < counts.classes or counts.samples > _COUNTED or
+            choice is not None and choice.says_labels):
+        return
+    times = array("Q", bytes(8 * (counts.classes + 1)))
+    checked(lib.count_classes, handle.address, choice and choice.chosen.address,
+            times.buffer_info()[0])
+    if not times[-1]:
+        _counted.add(of)
+        return
+    tell("unlabelled", f"{path}: {times[-1]} of {sum(times)} samples have no class "
+         "and come with label -1: choice=hpdsl.Choice(ds, labels=range("
+         f"{counts.classes}){', ..' if choice else ''}) leaves them out")
 
 
 def tell_meant(handle: Handle, path: str, suffixes: Sequence[str],
@@ -89,6 +124,5 @@ def tell_meant(handle: Handle, path: str, suffixes: Sequence[str],
     texts = {"labels": _labels_of(path, suffixes, counts.classes, looked),
              "data": _data_of(path, suffixes, looked)}
     for one in what:
-        if texts[one] and one not in _told:
-            _told.add(one)
-            warnings.warn(texts[one], RuntimeWarning, stacklevel=_outside())
+        if texts[one]:
+            tell(one, texts[one])

@@ -49,7 +49,7 @@ from ._iterable import Iterable
 from ._job import reads_of
 from ._loop import Loop, T
 from ._map_style import MapLoader, Places, Sampler, Samples
-from ._meant import tell_meant
+from ._meant import tell_meant, tell_unlabelled
 from ._measured import Measured, is_measured
 from ._parcel import Decoder
 from ._pump import Reader
@@ -282,8 +282,9 @@ class Loader(Loop[T]):
             uneven=course.uneven, shared=lends,
             may_lack=self._may_lack, **self._how)
         if not self._may_lack:  # else it is a folder, whose labels are its own
-            tell_meant(course.dataset.handle(), course.dataset.path,
-                       self._how["suffixes"], "labels", "data")
+            of = course.dataset.handle(), course.dataset.path
+            tell_meant(*of, self._how["suffixes"], "labels", "data")
+            tell_unlabelled(*of, course.choice)
         self._session = Session(reader, self._decoder, self._how["suffixes"],
                                  self._options, measured)
         return self._session
