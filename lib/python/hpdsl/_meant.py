@@ -95,7 +95,8 @@ def tell(kind: str, text: str) -> None:
 def tell_unlabelled(handle: Handle, path: str, choice: Optional[Choice]) -> None:
     """Before labels are used: how many samples have none, where the dataset has
     classes, and whoever made the choice has not said which labels it has."""
-    counts, of = _abi.Counts(), (path, choice and choice.digest)
+    counts = _abi.Counts()
+    of = path, None if choice is None else choice.digest
     lib.count(handle.address, ctypes.byref(counts))
     if (of in _counted or not 0 < counts.classes or counts.samples > _COUNTED or
             choice is not None and choice.says_labels):
