@@ -18,7 +18,7 @@ from unittest import mock
 
 import hpdsl
 import hpdsl.feed
-from hpdsl import _batch
+from hpdsl import _batch, _meant
 from common import (Packed, command, content, flip, pack, threads,
                     until_true)
 
@@ -34,6 +34,7 @@ class Batches(Packed):
     def setUp(self):
         super().setUp()
         self.told = []
+        _meant._told.add("going on")
 
     def test_a_batch_is_a_step_of_the_order(self):
         ds = hpdsl.Dataset(self.packed)
@@ -312,6 +313,43 @@ class Batches(Packed):
                 self.assertEqual(numbers(got), list(hpdsl.Epoch(
                     ds, hpdsl.Order(seed=1, epoch=epoch, **SMALL))))
                 got.clear()
+
+    def test_a_loop_that_was_left_is_told_where_the_next_begins(self):
+        """But for who has said the place, keeps the iterator, or had an error."""
+        def left(loader, steps=1):
+            return list(itertools.islice(loader, steps))
+
+        def told(what, **options):
+            _meant._told.discard("going on")
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                with hpdsl.Loader(self.packed, 25, **options) as loader:
+                    what(loader)
+            self.assertEqual({w.filename for w in caught} - {__file__}, set())
+            return [str(w.message) for w in caught]
+
+        def resumed(loader):
+            left(loader, 3)
+            state = loader.state_dict()
+            left(loader)
+            _meant._told.discard("going on")
+            loader.load_state_dict(state)
+            left(loader)
+
+        text = ("epoch 0: this `for` goes on with step {} of 8, where the one before "
+                "was left; loader.seek(0) begins the epoch anew")
+        self.assertEqual(told(lambda of: [left(of) for _ in range(3)]),
+                         [text.format(1)])
+        self.assertEqual(told(lambda of: [left(of) for _ in range(3)], worker=1,
+                              workers=3), [text.format(4)])
+        self.assertEqual(told(resumed), [text.format(3)])
+        for nothing in (lambda of: left(iter(of), 3), lambda of: left(of, 8) + left(of),
+                        lambda of: left(of) and of.seek(0, 3) or left(of),
+                        lambda of: of.seek(0, 3) or left(of),
+                        lambda of: of.next_batch() and left(of),
+                        lambda of: left(of) and of.set_epoch(1) or left(of)):
+            self.assertEqual(told(nothing), [])
+        self.assertEqual(told(left, order=hpdsl.Order(step=3)), [])
 
     def test_the_last_epoch(self):
         ds = hpdsl.Dataset(self.packed)

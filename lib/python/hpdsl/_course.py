@@ -139,6 +139,10 @@ class Course:
         """The step that comes after that one is next."""
         self.epoch, self.step, self._put = epoch, step + 1, False
 
+    def left_in_midst(self) -> bool:
+        """Whether it is in an epoch because a loop was left there."""
+        return not self._put and 0 < self.step < self.steps(self.epoch)
+
     def elsewhere(self, epoch: int) -> bool:
         """Whether who says this number before each epoch means another place: its
         first step, or where this was put in it."""

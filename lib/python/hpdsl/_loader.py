@@ -38,7 +38,7 @@ class _At(NamedTuple):
     reached: Tuple[int, int]  # by the job: epoch, step
     next: Tuple[int, int]  # the step that this share has next
     turns: int  # handed out, or failed
-    room: int  # that was handed out last
+    room: int  # that was handed out last, and is what the place is behind; or 0
 
 
 class Loader:
@@ -54,7 +54,8 @@ class Loader:
     or `for batch in loader`: a Batch has more than these two.  `for` gives the
     rest of the epoch that the loader is in; the next one gives the next epoch,
     and reading ahead does not stop at the border.  After a `break` the next one
-    goes on where it was, and next(iter(loader)) is a step that has been taken.  A
+    goes on where it was, and next(iter(loader)) is a step that has been taken; a
+    RuntimeWarning says so once, and seek(epoch) begins the epoch anew.  A
     new `for` supersedes, at its first batch, the one before it, which raises
     RuntimeError if it is gone on with, as in zip(loader, loader).
 
@@ -285,6 +286,12 @@ class Loader:
         self._at = _At((behind[0], behind[1] - self._share.worker), behind,
                        self._at.turns + 1, room)
 
+    def _left_in_midst(self) -> bool:
+        """Whether it is in an epoch because a loop was left there."""
+        epoch, step = self._at.next
+        return (self._newest is not None and self._at.room > 0 and
+                self._share.workers <= step < self.steps(epoch))
+
     def _pass_by(self, epoch: int) -> None:
         """Not one of its steps is this worker's."""
         self._at = self._at._replace(next=(epoch + 1, self._share.worker))
@@ -338,7 +345,7 @@ class Loader:
         running.ask(lib.loader_stats, ctypes.byref(c))
         if c.steps + c.failed_steps > at.turns:
             self._at = at._replace(next=self._behind(*at.next),
-                                   turns=at.turns + 1)
+                                   turns=at.turns + 1, room=0)
 
     @staticmethod
     def _next_room(running: Running) -> Optional[Room]:
@@ -412,7 +419,8 @@ class Loader:
             raise UsageError(f"no step {step}, epoch {epoch} has {steps}")
         before, reached = self._at, self._normal(epoch, step)
         there = before._replace(
-            reached=reached, next=(reached[0], reached[1] + self._share.worker))
+            reached=reached, next=(reached[0], reached[1] + self._share.worker),
+            room=0)
         try:
             running.seek(epoch, step)
             self._at = there

@@ -11,7 +11,7 @@ from ._called import no_attribute
 from ._course import Course, whose
 from ._frameworks import BatchSteps, Shown, Steps, watcher
 from ._order import Order
-from ._rest import superseded
+from ._rest import superseded, tell_going_on
 from ._torch_batch import Batch, Heard
 
 
@@ -156,6 +156,12 @@ class Loop(Generic[T]):
     def __reduce__(self) -> NoReturn:
         raise TypeError("a loader belongs to the process that made it: pass on "
                         "its dataset, and its state_dict()")
+
+    def _tell_going_on(self) -> None:
+        """Where a `for` begins."""
+        course = self.course
+        if course.left_in_midst():
+            tell_going_on(course.epoch, course.step, course.steps(course.epoch))
 
     def _begin(self) -> bool:
         """False: there is nothing left."""

@@ -214,6 +214,7 @@ class MapLoader(Loop[T]):
     def __iter__(self) -> Iterator[T]:
         mine = self._newest = object()
         check_trainer("MapLoader")
+        self._tell_going_on()
         self.course.begin()
         if not self._begin():
             return

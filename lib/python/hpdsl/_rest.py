@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Optional
 
 from ._batch import Batch
+from ._meant import tell
 
 if TYPE_CHECKING:
     from ._loader import Loader
@@ -15,6 +16,12 @@ def superseded() -> RuntimeError:
     return RuntimeError(
         "this `for` was superseded: another one has begun over the same loader, "
         "which is at one place at a time; two at once want two loaders")
+
+
+def tell_going_on(epoch: int, step: int, steps: int) -> None:
+    """Once: a DataLoader would begin anew here."""
+    tell("going on", f"epoch {epoch}: this `for` goes on with step {step} of {steps}, "
+         f"where the one before was left; loader.seek({epoch}) begins the epoch anew")
 
 
 class Rest:
@@ -34,7 +41,10 @@ class Rest:
         if self._over:
             raise StopIteration
         if self._epoch is None:
+            left = loader._left_in_midst()
             self._epoch, loader._newest = loader.epoch, self._mine
+            if left:
+                tell_going_on(*loader._at.next, loader.steps())
         elif loader._newest is not self._mine:
             raise superseded()
         epoch, step = loader._at.next

@@ -81,7 +81,8 @@ class Loader(Loop[T]):
     `for images, labels in loader`, or `for batch in loader`, gives the rest of
     the epoch in which the loop is, the next one the next epoch, and behind the
     last of `epochs` nothing; after a `break` it goes on where it was.  So
-    next(iter(loader)) is a step of the epoch that has been taken.  A loader is at
+    next(iter(loader)) is a step of the epoch that has been taken.  A RuntimeWarning
+    says so once, and seek(epoch) begins the epoch anew.  A loader is at
     one place: a new `for` supersedes, at its first batch, the one before it,
     which raises RuntimeError if it is gone on with, as in zip(loader, loader) or
     in nested loops.
@@ -219,6 +220,8 @@ class Loader(Loop[T]):
     def _rest(self, mine: object) -> Iterator[T]:
         """Of the epoch.  mine: stands for this iterator."""
         self._newest = mine
+        if not self._skipped:
+            self._tell_going_on()
         if self._session is None:
             check_trainer("hpdsl.torch.Loader")
             self.course.begin()
