@@ -19,6 +19,7 @@ from unittest import mock
 import hpdsl
 import hpdsl.feed
 from hpdsl import _batch, _meant
+from hpdsl._course import Course
 from common import (Packed, command, content, flip, pack, threads,
                     until_true)
 
@@ -284,9 +285,25 @@ class Batches(Packed):
                           threads=Number(1)) as loader:
             self.assertEqual(len(loader.next_batch()), 9)
             self.assertEqual(loader.plan()["batch"], 18)
-        for given in hpdsl.Order(), "9", 9.5:
-            with self.assertRaisesRegex(TypeError, "batch_size"):
-                hpdsl.Loader(ds, given)
+        ds = hpdsl.Dataset(self.packed)
+        for kind in hpdsl.Loader, Course:
+            for given in hpdsl.Order(), "9", 9.5:
+                with self.assertRaisesRegex(TypeError, "batch_size"):
+                    kind(ds, given)
+            with self.assertRaisesRegex(TypeError, "64 if it is left out; single"):
+                kind(ds, None)
+            with self.assertRaisesRegex(hpdsl.UsageError, "0: wanted 1 at least"):
+                kind(ds, batch_size=0)
+
+    def test_an_epoch_without_a_step_is_told(self):
+        _meant._told.discard("no step")
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            with hpdsl.Loader(self.packed, 201, drop_last=True) as loader:
+                self.assertEqual([list(loader) for _ in range(2)], [[], []])
+        self.assertEqual([(str(w.message).partition(",")[0], w.filename)
+                          for w in told], [("an epoch has no step: its samples do not "
+                                            "fill one of 201", __file__)])
 
     def test_in_a_shell_of_slurm_it_reads_everything(self):
         ds = hpdsl.Dataset(self.packed)
@@ -839,7 +856,7 @@ class States(Packed):
                 bytes_of = [bytes(sample or b"") for sample in kept.data]
                 for epoch, step in ((0, 0), (1, 7), (0, 12), (2, 12), (0, 3),
                                     (3, 0), (2, 11), (3, 1), (9, 0)):
-                    state = {"epoch": epoch, "step": step, "batch": 18}
+                    state = dict(loader.state_dict(), epoch=epoch, step=step)
                     loader.load_state_dict(state)
                     wanted, over = rest(), loader.state_dict()
                     loader.seek(epoch, step)
@@ -852,7 +869,7 @@ class States(Packed):
                         self.assertEqual(loader.state_dict(), over)
                 self.assertEqual(bytes_of,
                                  [bytes(sample or b"") for sample in kept.data])
-                loader.load_state_dict({"epoch": 3, "batch": 18})
+                loader.load_state_dict(dict(loader.state_dict(), epoch=3, step=0))
                 for _ in range(2):  # at the end, and not
                     with self.assertRaisesRegex(hpdsl.UsageError,
                                                 "no step 13, epoch 1 has 12"):
@@ -914,12 +931,16 @@ class States(Packed):
                                 ({"state": object()},
                                  r"'state' is no field of .*seek\(epoch"),
                                 ({"format": "hpdsl-state"},
-                                 "'version' is missing")):
+                                 "'version' is missing"),
+                                ({"epoch": 1}, "'format' is missing; .*seek")):
                 with self.assertRaisesRegex(hpdsl.CorruptError, text):
+                    loader.load_state_dict(other)
+            for other in None, 3, b"{}", [1]:
+                with self.assertRaisesRegex(TypeError, "wanted what state_dict"):
                     loader.load_state_dict(other)
             with self.assertRaisesRegex(hpdsl.DiffersError, "no step 21, "
                                         "epoch 0 has 20"):
-                loader.load_state_dict({"step": 21, "batch": 10})
+                loader.load_state_dict('{"step": 21, "batch": 10}')
             self.assertEqual(loader.next_batch().step, 1)
         with self.assertRaisesRegex(ValueError, "closed"):
             loader.load_state_dict({"seed": 3})
@@ -929,17 +950,42 @@ class States(Packed):
         with hpdsl.Loader(ds, order=hpdsl.Order(**SMALL), rank=3, ranks=6) as loader:
             loader.next_batch()
             with self.assertRaisesRegex(hpdsl.UsageError, "6 ranks"):
-                loader.load_state_dict({"batch": 16})
+                loader.load_state_dict('{"batch": 16}')
             self.assertEqual(loader.next_batch().step, 1)
 
     def test_epochs_are_counted_from_the_first(self):
         ds = hpdsl.Dataset(self.packed)
         with hpdsl.Loader(ds, order=hpdsl.Order(**SMALL), epochs=3) as loader:
-            loader.load_state_dict({"epoch": 1, "step": 3, "batch": 18})
+            loader.load_state_dict(dict(loader.state_dict(), epoch=1, step=3))
             self.assertEqual([len(list(loader)) for _ in range(4)],
                              [9, 12, 0, 0])
-            loader.load_state_dict({"epoch": 3, "batch": 18})
+            loader.load_state_dict(dict(loader.state_dict(), epoch=3, step=0))
             self.assertEqual(list(loader), [])
+
+    def test_what_was_given_and_is_not_the_states_is_told(self):
+        """Of what was said alone; a run that goes on as it was begun hears nothing."""
+        ds, plain = hpdsl.Dataset(self.packed), {"shuffle": False, "seed": 4}
+        tuned = {"order": hpdsl.Order(seed=9, **SMALL), "end": "drop"}
+        for begun, given, has, said in (
+                ({}, {}, "", ""), (plain, plain, "", ""), (tuned, tuned, "", ""),
+                ({"seed": 7}, {}, "", ""), (tuned, {"lanes": 0}, "", ""),
+                ({"shuffle": False}, {"shuffle": False, "lanes": 3}, "", ""),
+                ({"seed": 7}, {"seed": 0}, "seed=7", "seed=0"),
+                ({}, plain, "shuffle=True, seed=0", "shuffle=False, seed=4"),
+                (tuned, {"windows": 3, "end": "mask"}, "windows=2, end='drop'",
+                 "windows=3, end='mask'"),
+                ({}, {"drop_last": True}, "end='mask'", "end='drop'")):
+            for kind in hpdsl.Loader, Course:
+                state = kind(ds, **begun).state_dict()
+                loader = kind(ds, **given)
+                with warnings.catch_warnings(record=True) as told:
+                    warnings.simplefilter("always")
+                    loader.load_state_dict(state)
+                self.assertEqual([str(w.message).partition(";")[0] for w in told], [
+                    f"state: it has {has}, which holds, where the loader was given "
+                    + said] if has else [])
+                self.assertEqual({w.filename for w in told} - {__file__}, set())
+                self.assertEqual(loader.state_dict(), state)
 
     def test_the_batch_of_a_run_stays(self):
         """batch_size may be left out; what is said has to be the run's."""

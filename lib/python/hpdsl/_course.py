@@ -12,10 +12,11 @@ from ._choice import Choice, address_of
 from ._called import by_its_names
 from ._dataset import Dataset
 from ._errors import RangeError, number, wanted
-from ._job import Dealt, check_shares, end_of, order_of, plan_of
+from ._job import (LEFT_OUT, Dealt, batch_size_of, check_shares, end_of, order_of,
+                   plan_of, said_of)
 from ._order import Epoch, Order, filled, share_of
 from ._rank import Ranks, ranks_of, tell_share
-from ._state import make_state, read_state
+from ._state import make_state, read_state, tell_overruled
 
 
 def whose(of: Any) -> str:
@@ -34,7 +35,7 @@ class Course:
     """
 
     @by_its_names("Sampler")
-    def __init__(self, dataset: Dataset, batch_size: int = 0, *,
+    def __init__(self, dataset: Dataset, batch_size: int = LEFT_OUT, *,
                  rank: Optional[int] = None, ranks: Optional[int] = None,
                  group: Any = None, drop_last: bool = False,
                  shuffle: Optional[bool] = None, seed: Optional[int] = None,
@@ -46,13 +47,14 @@ class Course:
         wanted(Dataset, "dataset", dataset)
         self.dataset, self.choice = dataset, choice
         address_of(choice, dataset)  # or it is none of this dataset
-        self.given = order_of(order, shuffle=shuffle, seed=seed,
-                              windows=windows, lanes=lanes, piece=piece,
-                              parts=parts)
+        said = dict(shuffle=shuffle, seed=seed, windows=windows, lanes=lanes,
+                    piece=piece, parts=parts)
+        self.given = order_of(order, **said)
         self.end, self.uneven = end_of(end, drop_last), uneven
-        self.batch_size = number("batch_size", batch_size)
+        self._said = said_of(order, **said, end="drop" if drop_last else end)
+        self.batch_size = batch_size_of(batch_size)
         self.epochs = number("epochs", epochs or 0, 64)
-        self._said = rank, ranks, group
+        self._said_ranks = rank, ranks, group
         self._ranks: Optional[Ranks] = None
         self._begun = False
         self._put = True  # where it is, and has handed out nothing since
@@ -77,7 +79,7 @@ class Course:
         return self._ranks
 
     def _look(self, begins: bool) -> None:
-        found = ranks_of(*self._said, begins=begins)
+        found = ranks_of(*self._said_ranks, begins=begins)
         if found != self._ranks:
             share_of(found.rank, found.ranks, 0, 1, self.uneven)
             self._ranks, self._dealt = found, {}
@@ -173,6 +175,7 @@ class Course:
         order, end = read_state(state, self.dataset, self.choice,
                                 self.batch_size, ranks)
         check_shares(order.batch, self.batch_size, ranks, self.uneven)
+        tell_overruled(self._said, order, end)
         self.given = self._order = replace(order, step=0)
         self.end, self._epoch, self._dealt = end, None, {}
         self.seek(order.epoch, order.step)

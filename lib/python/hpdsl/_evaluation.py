@@ -11,6 +11,7 @@ from ._called import no_attribute
 from ._course import Course, whose
 from ._dataset import Dataset
 from ._errors import UsageError
+from ._job import LEFT_OUT
 from ._loop import T
 from ._order import end_number
 
@@ -31,7 +32,7 @@ class AllOnce(Course):
 
     _said_end: Optional[str] = None
 
-    def __init__(self, dataset: Dataset, batch_size: int = 0, *,
+    def __init__(self, dataset: Dataset, batch_size: int = LEFT_OUT, *,
                  end: Optional[str] = None, **what: Any) -> None:
         super().__init__(dataset, batch_size, shuffle=False, epochs=1, **what)
         if end is not None:

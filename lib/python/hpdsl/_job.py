@@ -12,6 +12,28 @@ from ._errors import UsageError, number, wanted
 from ._order import Epoch, Order, Size, end_number, size_of
 
 
+class _LeftOut(int):
+    """What nobody gives, and so is told from a 0 that somebody does."""
+
+    def __repr__(self) -> str:
+        return "64"
+
+
+# A batch size that was not given: 64, or that of a run that goes on.
+LEFT_OUT = _LeftOut()
+
+
+def batch_size_of(given: Any) -> int:
+    """0: it was left out."""
+    if given is None:
+        raise TypeError("batch_size None: a loader gives batches, of 64 if it is left "
+                        "out; single samples are ds[n], or hpdsl.torch.Iterable's")
+    size = number("batch_size", given)
+    if not size and given is not LEFT_OUT:
+        raise UsageError("batch_size 0: wanted 1 at least, or none: then it is 64")
+    return size
+
+
 def order_of(order: Optional[Order], **given: Any) -> Order:
     """The order, and what was said beside it; None: nothing."""
     if order is None:
@@ -19,6 +41,17 @@ def order_of(order: Optional[Order], **given: Any) -> Order:
     wanted(Order, "order", order)
     return replace(order, **{name: value for name, value in given.items()
                              if value is not None})
+
+
+def said_of(order: Optional[Order], **given: Any) -> Dict[str, Any]:
+    """What the caller has said of a run, its end among it; what is 0 in an order is
+    its default."""
+    said = {} if order is None else {
+        name: value for name, value in vars(order).items()
+        if value and name not in ("epoch", "step") and value is not True}
+    said.update((name, value) for name, value in given.items() if value is not None
+                and (value or name in ("seed", "shuffle")))
+    return said
 
 
 def end_of(end: Optional[str], drop_last: bool) -> str:

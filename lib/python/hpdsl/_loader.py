@@ -19,13 +19,14 @@ from ._called import by_its_names, no_attribute
 from ._choice import Choice, address_of, opened
 from ._dataset import Dataset
 from ._errors import Error, StoppedError, SystemFailure, UsageError, number
-from ._job import check_shares, end_of, order_of, plan_of, reads_of
+from ._job import (LEFT_OUT, batch_size_of, check_shares, end_of, order_of, plan_of,
+                   reads_of, said_of)
 from ._order import Epoch, Order, Size, end_number, filled, share_of
 from ._rank import Ranks, check_alone, ranks_of, tell_share, worker_of
 from ._rest import Rest
 from ._running import WAIT_MS, Again, Damage, Lease, Running
 from ._sample import Path, Sources, raw
-from ._state import behind, make_state, read_state
+from ._state import behind, make_state, read_state, tell_overruled
 
 
 def _warn(text: str) -> None:
@@ -60,8 +61,8 @@ class Loader:
     RuntimeError if it is gone on with, as in zip(loader, loader).
 
     dataset     a Dataset, the path of one, or a Choice, in place of choice=
-    batch_size  samples of a step of this rank; 0: 64, or, of a run that goes
-                on, the share of one rank
+    batch_size  samples of a step of this rank; left out: 64, or, of a run that
+                goes on, the share of one rank
     rank, ranks who reads: both, or neither
     group       of which process group of torch.distributed, or of which
                 dimension of a DeviceMesh, this is one; ranks outside of it that
@@ -132,7 +133,7 @@ class Loader:
 
     @by_its_names("Loader")
     def __init__(self, dataset: Union[Dataset, Choice, Path],
-                 batch_size: int = 0, *,
+                 batch_size: int = LEFT_OUT, *,
                  rank: Optional[int] = None, ranks: Optional[int] = None,
                  group: Any = None, drop_last: bool = False,
                  shuffle: Optional[bool] = None, seed: Optional[int] = None,
@@ -148,12 +149,14 @@ class Loader:
                  on_bad: Optional[Callable[[Damage], Any]] = None,
                  on_warning: Callable[[str], Any] = _warn) -> None:
         self._dataset, self.choice = opened(dataset, choice)
-        order = order_of(order, shuffle=shuffle, seed=seed, windows=windows,
-                         lanes=lanes, piece=piece, parts=parts)
+        said = dict(shuffle=shuffle, seed=seed, windows=windows, lanes=lanes,
+                    piece=piece, parts=parts)
+        self._said = said_of(order, **said, end="drop" if drop_last else end)
+        order = order_of(order, **said)
         epochs = number("epochs", epochs or 0, 64)
         self._plain = dict(reads_of(memory, threads, check, skip_bad, cache),
                            shared=shared, may_lack=self._may_lack)
-        batch_size = number("batch_size", batch_size)
+        batch_size = batch_size_of(batch_size)
         self.suffixes = suffixes_of(suffixes or ())
         self.rank, self.ranks, self.ranks_from = ranks_of(rank, ranks, group)
         self._share = share_of(self.rank, self.ranks,
@@ -386,8 +389,10 @@ class Loader:
                           self._end, self._dataset, self.choice)
 
     def load_state_dict(self, state: Union[str, Mapping[str, Any]]) -> None:
-        """Goes on from there: with the state's order, whatever the loader was
-        made with.  CorruptError: it is no state; DiffersError: it is of
+        """Goes on from there: with the state's order and end; where something else
+        was given, a RuntimeWarning says so.  state: what state_dict() gave, or as
+        text what a person wrote, see hpdsl-order(7).  CorruptError: it is no
+        state; DiffersError: it is of
         another pack or choice, or its epoch has no such step; UsageError: its
         batch cannot be shared by this many ranks, or is another one than
         batch_size says.  After these all is as it was before."""
@@ -396,6 +401,7 @@ class Loader:
         order, end = read_state(state, self._dataset, self.choice,
                                 self._batch_size, share.ranks, share.workers)
         order = self._fits(order, self._batch_size)
+        tell_overruled(self._said, order, end)
         self.close()
         self._end = end
         self._start(order)

@@ -11,7 +11,7 @@ from ._called import no_attribute
 from ._course import Course, whose
 from ._frameworks import BatchSteps, Shown, Steps, watcher
 from ._order import Order
-from ._rest import superseded, tell_going_on
+from ._rest import superseded, tell_going_on, tell_no_step
 from ._torch_batch import Batch, Heard
 
 
@@ -168,6 +168,8 @@ class Loop(Generic[T]):
         course = self.course
         if course.step >= course.steps(course.epoch):
             course.seek(course.epoch + 1)
+        if not course.steps(course.epoch):
+            tell_no_step(course.order.batch)
         return not course.over()
 
     def _handed(self, batch: Batch, played: bool = False,

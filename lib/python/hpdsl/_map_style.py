@@ -16,7 +16,7 @@ from ._contents import contents_in
 from ._course import Course, whose
 from ._dataset import Dataset
 from ._errors import DiffersError, UsageError, annotate, one, wanted
-from ._job import Dealt
+from ._job import LEFT_OUT, Dealt
 from ._loop import Loop, T
 from ._meant import tell_meant, tell_unlabelled
 from ._measured import is_measured
@@ -129,7 +129,7 @@ class Sampler(data.DistributedSampler, data.BatchSampler):
     the rest of the epoch that seek() set, as Places.  Arguments, as far as they
     say which samples come, are those of Loader."""
 
-    def __init__(self, dataset: Dataset, batch_size: int = 0,
+    def __init__(self, dataset: Dataset, batch_size: int = LEFT_OUT,
                  **options: Any) -> None:
         self.course = Course(dataset, batch_size, **options)
 

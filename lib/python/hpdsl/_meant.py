@@ -73,7 +73,7 @@ def _data_of(path: str, suffixes: Sequence[str], looked: List[List[str]]
     return ""
 
 
-def _outside() -> int:
+def outside() -> int:
     """The stacklevel, seen from who asks, of the first that is no code of ours."""
     here, level = os.path.dirname(__file__), 1
     frame = sys._getframe(1)
@@ -89,7 +89,7 @@ def tell(kind: str, text: str) -> None:
     """Once of each kind; the line that is named is the caller's of this package."""
     if kind not in _told:
         _told.add(kind)
-        warnings.warn(text, RuntimeWarning, stacklevel=_outside())
+        warnings.warn(text, RuntimeWarning, stacklevel=outside())
 
 
 def tell_unlabelled(handle: Handle, path: str, choice: Optional[Choice]) -> None:

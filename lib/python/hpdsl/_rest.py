@@ -24,6 +24,12 @@ def tell_going_on(epoch: int, step: int, steps: int) -> None:
          f"where the one before was left; loader.seek({epoch}) begins the epoch anew")
 
 
+def tell_no_step(batch: int) -> None:
+    """Once, of epochs that have none."""
+    tell("no step", f"an epoch has no step: its samples do not fill one of {batch}, "
+         "that of all ranks together, and drop_last leaves out what does not")
+
+
 class Rest:
     """What is left of the epoch that the loader is in."""
 
@@ -45,6 +51,8 @@ class Rest:
             self._epoch, loader._newest = loader.epoch, self._mine
             if left:
                 tell_going_on(*loader._at.next, loader.steps())
+            if not loader.steps():
+                tell_no_step(loader.order.batch)
         elif loader._newest is not self._mine:
             raise superseded()
         epoch, step = loader._at.next

@@ -46,7 +46,7 @@ from ._decoding import Failed
 from ._errors import Error, UsageError
 from ._evaluation import AllOnce, Evaluation, check_named
 from ._iterable import Iterable
-from ._job import reads_of
+from ._job import LEFT_OUT, reads_of
 from ._loop import Loop, T
 from ._map_style import MapLoader, Places, Sampler, Samples
 from ._meant import tell_meant, tell_unlabelled
@@ -141,18 +141,18 @@ class Loader(Loop[T]):
     _above = 0
 
     @overload
-    def __init__(self: "Loader[Batch]", dataset: Data, batch_size: int = 0, *,
+    def __init__(self: "Loader[Batch]", dataset: Data, batch_size: int = LEFT_OUT, *,
                  decode: Decode = None, collate: Collate = None,
                  form: None = None, num_workers: int = 0, **options: Any
                  ) -> None: ...
 
     @overload
-    def __init__(self, dataset: Data, batch_size: int = 0, *,
+    def __init__(self, dataset: Data, batch_size: int = LEFT_OUT, *,
                  decode: Decode = None, collate: Collate = None,
                  form: Callable[[Batch], T], num_workers: int = 0,
                  **options: Any) -> None: ...
 
-    def __init__(self, dataset: Data, batch_size: int = 0, *,
+    def __init__(self, dataset: Data, batch_size: int = LEFT_OUT, *,
                  decode: Decode = None, collate: Collate = None,
                  form: Optional[Callable[[Batch], Any]] = None,
                  num_workers: int = 0, **options: Any) -> None:
@@ -303,20 +303,20 @@ class _Passes(Loader[T]):
 
 
 @overload
-def evaluate(dataset: Data, batch_size: int = 0, *, decode: Decode = None,
+def evaluate(dataset: Data, batch_size: int = LEFT_OUT, *, decode: Decode = None,
              collate: Collate = None, form: None = None, num_workers: int = 0,
              choice: Optional[Choice] = None, end: Optional[str] = None,
              **options: Any) -> Evaluation[Batch]: ...
 
 
 @overload
-def evaluate(dataset: Data, batch_size: int = 0, *, decode: Decode = None,
+def evaluate(dataset: Data, batch_size: int = LEFT_OUT, *, decode: Decode = None,
              collate: Collate = None, form: Callable[[Batch], T],
              num_workers: int = 0, choice: Optional[Choice] = None,
              end: Optional[str] = None, **options: Any) -> Evaluation[T]: ...
 
 
-def evaluate(dataset: Data, batch_size: int = 0, *, decode: Decode = None,
+def evaluate(dataset: Data, batch_size: int = LEFT_OUT, *, decode: Decode = None,
              collate: Collate = None,
              form: Optional[Callable[[Batch], Any]] = None,
              num_workers: int = 0, choice: Optional[Choice] = None,
