@@ -12,7 +12,7 @@ from multiprocessing import process
 from unittest import mock
 
 import hpdsl
-from common import rounds
+from common import rounds, run
 from hpdsl import _rank
 from hpdsl._job import Dealt, check_shares, end_of, order_of
 from hpdsl._order import size_of
@@ -102,6 +102,19 @@ class Found(unittest.TestCase):
                 child.start()
                 self.assertEqual(here.recv(), (1, 4, "parent process"))
                 child.join()
+
+    def test_multiprocessing_is_left_to_who_needs_it(self):
+        """However late that is; nothing is left behind in what finds modules."""
+        got = run("""
+import sys
+before = list(sys.meta_path)
+import hpdsl
+assert not [name for name in sys.modules if "multiprocessing" in name]
+import multiprocessing
+assert "hpdsl" in multiprocessing.current_process()._config
+assert sys.meta_path == before, sys.meta_path
+""")
+        self.assertEqual((got.stdout, got.returncode), ("", 0))
 
     def test_a_share_in_stored_order_is_told_once(self):
         for found, told in (

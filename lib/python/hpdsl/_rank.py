@@ -7,7 +7,6 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from multiprocessing import process
 from typing import Any, Mapping, NamedTuple, Optional, Set, Tuple
 
 from ._errors import UsageError, number
@@ -104,8 +103,31 @@ def _inherit(*said: int) -> _Heir:
 
 
 _heir = _Heir()
-# Python's own, in all versions so far; nothing is inherited without it.
-getattr(process.current_process(), "_config", {})["hpdsl"] = _heir
+
+
+def _handed_on() -> bool:
+    """Whether it is: as soon as multiprocessing is there."""
+    process: Any = sys.modules.get("multiprocessing.process")
+    if not hasattr(process, "_current_process"):  # that is the last that it has
+        return False
+    # Python's own, in all versions so far; nothing is inherited without it.
+    getattr(process.current_process(), "_config", {})["hpdsl"] = _heir
+    return True
+
+
+class _Watch:
+    """To import multiprocessing takes as long as the half of this package, and who
+    has no processes needs none of it.  Where others import it later, as torch does,
+    its parts, of which more follow that one, are looked for here first."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        if _handed_on() and self in sys.meta_path:
+            # Another list: somebody is going through this one.
+            sys.meta_path = [of for of in sys.meta_path if of is not self]
+
+
+if not _handed_on():
+    sys.meta_path.insert(0, _Watch())  # type: ignore[arg-type]
 
 
 def _of_parent() -> Optional[Ranks]:
