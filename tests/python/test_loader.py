@@ -317,10 +317,11 @@ class Batches(Packed):
         order = hpdsl.Order(seed=1, epoch=5, **SMALL)
         with hpdsl.Loader(ds, order=order) as loader:
             for epoch in 5, 6, 7:
-                self.assertEqual(loader.epoch, epoch)
+                self.assertEqual((loader.epoch, loader.step), (epoch, 0))
                 got = []
                 for batch in loader:
                     self.assertEqual(batch.epoch, epoch)
+                    self.assertEqual(loader.step, (batch.step + 1) % len(loader))
                     got.append(batch)
                     if epoch == 6 and batch.step == 3:
                         break

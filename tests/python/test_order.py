@@ -11,6 +11,7 @@ import pathlib
 import pickle
 import re
 import unittest
+from unittest import mock
 
 import hpdsl
 from hpdsl._job import Dealt
@@ -299,6 +300,27 @@ class Choices(Packed):
             self.chosen(ds, samples=range(50), labels=["class2"]),
             {n for n in range(50) if keys[n].startswith("class2")})
 
+    def test_as_a_sequence(self):
+        """Numbers in order, samples by their place; in many calls or in one."""
+        for some in hpdsl._choice._SOME, 7:
+            with mock.patch.object(hpdsl._choice, "_SOME", some):
+                choice = hpdsl.Choice(self.packed, split=(0.2, 0.9))
+                ds = choice.dataset
+                numbers = [n for n in range(len(ds)) if n in choice]
+                self.assertEqual(list(choice), numbers)
+                self.assertEqual(len(choice), len(numbers))
+        for at in 0, 5, -1, -len(numbers):
+            self.assertEqual((choice[at].number, choice[at].all), (
+                numbers[at], ds[numbers[at]].all))
+        self.assertEqual([one.number for one in choice[3:90:20]], numbers[3:90:20])
+        for at in len(numbers), -len(numbers) - 1:
+            with self.assertRaises(IndexError):
+                choice[at]
+        with self.assertRaises(TypeError):
+            choice["class0/00000"]
+        self.assertEqual(sum(1 for _ in hpdsl.Loader(
+            self.packed, len(ds), choice=choice, epochs=1)), 1)
+
     def test_splits(self):
         ds = hpdsl.Dataset(self.packed)
         train = self.chosen(ds, split=(0, 0.8), split_seed=3)
@@ -395,7 +417,8 @@ class Choices(Packed):
                 ({"split": (0.5, 0.2)}, "split"),
                 ({"split": (0, 1.5)}, "split"),
                 ({"split": (0, 1e-12)}, "less than a billionth"),
-                ({"split": 0.9}, "wanted .a, b."),
+                ({"split": 0.9}, "wanted .a, b., .*folder=\"val\"$"),
+                ({"split": "train"}, "folder='train'$"),
                 ({"split_seed": -1}, "split_seed -1"),
                 ({"split_seed": 1 << 64}, "split_seed"),
                 ({"samples": [-1]}, "samples"),

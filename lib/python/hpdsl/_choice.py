@@ -4,22 +4,26 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import operator
 import os
 from array import array
 from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List,
-                    Mapping, Optional, Sequence, Tuple, TypeVar, Union)
+                    Mapping, Optional, Sequence, Tuple, TypeVar, Union, cast,
+                    overload)
 
 from . import _abi
 from ._abi import lib
 from ._called import by_its_names, no_attribute
 from ._dataset import Dataset
-from ._errors import (DiffersError, NotFoundError, UsageError, checked,
-                      wanted)
+from ._errors import (DiffersError, NotFoundError, RangeError, UsageError,
+                      checked, wanted)
 from ._rows import Handle
-from ._sample import Path, raw
+from ._sample import Path, Sample, raw
 
 Label = Union[int, str, None]
+# Of samples chosen, as many as are asked for at a time.
+_SOME = 1 << 13
 _T = TypeVar("_T")
 
 
@@ -67,16 +71,19 @@ class Choice:
 
     len(choice) is the number of samples chosen, each counted once;
     `number in choice` asks for one, and iterating gives their numbers, from the
-    lowest on.  A loader takes it in the place of its dataset.  Never changes; any
-    number of threads may use it.  Goes to other processes with its dataset.
+    lowest on; choice[i] is the i-th Sample, choice[i:j] a list of them, for which
+    the numbers are kept, 8 bytes each.  A loader takes it in the place of its
+    dataset.  Never changes; any number of threads may use it.  Goes to other
+    processes with its dataset.
 
-    dataset  of which it is a part, and whose numbers samples and classes have
+    dataset  a Dataset, or the path of one.  Of which it is a part, and whose
+             numbers samples and classes have
 
     Raises UsageError for what makes no sense, or leaves not one sample.
     """
 
     @by_its_names("Choice")
-    def __init__(self, dataset: Dataset, *,
+    def __init__(self, dataset: Union[Dataset, Path], *,
                  labels: Optional[Iterable[Label]] = None,
                  folder: Union[Path, Iterable[Path], None] = None,
                  tars: Union[Path, Iterable[Path], None] = None,
@@ -86,12 +93,13 @@ class Choice:
                  split_seed: int = 0, balanced: bool = False,
                  class_weight: Optional[Mapping[Label, float]] = None,
                  sample_weight: Optional[Iterable[float]] = None) -> None:
-        wanted(Dataset, "dataset", dataset)
+        dataset = _opened(dataset)
         if samples is not None:
             samples = _numbers(samples)
         if sample_weight is not None:
             sample_weight = array("d", sample_weight)
-        self.dataset = dataset
+        self.dataset: Dataset = dataset
+        self._kept: Optional[array[int]] = None
         self._given: Dict[str, Any] = dict(
             labels=None if labels is None else _listed("labels", labels),
             folder=_names("folder", folder), tars=_names("tars", tars),
@@ -115,7 +123,30 @@ class Choice:
             self.chosen.address, number)
 
     def __iter__(self) -> Iterator[int]:
-        return (number for number in range(len(self.dataset)) if number in self)
+        at, some = 0, array("Q", bytes(8 * _SOME))
+        while True:
+            n = lib.choice_list(self.chosen.address, at, some.buffer_info()[0], _SOME)
+            yield from some[:n]
+            if n < _SOME:
+                return
+            at = some[-1] + 1
+
+    @overload
+    def __getitem__(self, index: int) -> Sample: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> List[Sample]: ...
+
+    def __getitem__(self, index: Union[int, slice]) -> Union[Sample, List[Sample]]:
+        if self._kept is None:
+            self._kept = array("Q", self)
+        if isinstance(index, slice):
+            return self.dataset.read_many(self._kept[index])
+        at = operator.index(index)
+        if not -len(self) <= at < len(self):
+            raise RangeError(f"no sample {at} of a choice of {len(self)}",
+                             -errno.ERANGE)
+        return self.dataset[self._kept[at]]
 
     @property
     def says_labels(self) -> bool:
@@ -146,10 +177,14 @@ def opened(given: Any, choice: Optional[Choice] = None
         if choice is not None:
             raise UsageError("choice: the dataset that was given is one itself")
         return given.dataset, given
+    return _opened(given), choice
+
+
+def _opened(given: Any) -> Dataset:
     if isinstance(given, (str, bytes, os.PathLike)):
-        given = Dataset(given)
+        return Dataset(given)
     wanted(Dataset, "dataset", given)
-    return given, choice
+    return cast(Dataset, given)
 
 
 def address_of(choice: Optional[Choice], dataset: Dataset) -> Optional[int]:
@@ -276,7 +311,9 @@ def _no_class(dataset: Dataset, of: str) -> UsageError:
 def _split(split: Tuple[float, float]) -> Tuple[int, int]:
     """In billionths: of (0, 0) the library would make no split at all."""
     if not isinstance(split, (tuple, list)) or len(split) != 2:
-        raise UsageError(f"split {split!r}: wanted (a, b)")
+        folder = f"folder={split!r}" if isinstance(split, str) else "folder=\"val\""
+        raise UsageError(f"split {split!r}: wanted (a, b), a share as (0, 0.9); what "
+                         f"lies in a folder is {folder}")
     a, b = split
     if not 0 <= a < b <= 1:
         raise UsageError(f"split ({a}, {b}): wanted 0 <= a < b <= 1")

@@ -257,6 +257,11 @@ class Loader:
         return self._at.next[0]
 
     @property
+    def step(self) -> int:
+        """Of the batch that is next, in that epoch: 0 behind the last of one."""
+        return self._at.next[1]
+
+    @property
     def batch_size(self) -> int:
         """Samples of a step of this rank, at most."""
         return -(-self.order.batch // self._share.ranks)
