@@ -1422,9 +1422,9 @@ def given_back(ds):
                 lambda: of.class_names)
     assert Sampler(ds, choice=part).dataset is part
     assert Loader(Loader(part, 36).dataset, 8).course.choice is part
-    refused(TypeError, "it is folder.samples = [folder.samples[i] for i in subset.i",
+    refused(TypeError, "part as choice=hpdsl.Choice(folder.dataset, split=(0, 0.9))",
             lambda: Loader(torch.utils.data.Subset(ours, [1, 2])))
-    refused(TypeError, "DatasetFolder: hpdsl.torch.Loader takes it",
+    refused(TypeError, "DatasetFolder: it is folder.dataset here; hpdsl.torch.Load",
             lambda: hpdsl.Loader(ours))
     refused(AttributeError, "here it is dataset.class_to_idx",
             lambda: Loader(ours).class_to_idx)

@@ -784,6 +784,32 @@ class Loaders(Trees):
                                         for item, label in zip(items, labels)),
                     collections.Counter(whole(ours)))
 
+    def test_a_part_of_it(self):
+        """By a Choice: the folder's items, and of what is not all of the dataset
+        what both have."""
+        self.put(*(f"{'abc'[n % 3]}/{n}.png" for n in range(50)), "a/x.txt")
+        self.packed_as()
+        ours = ImageFolder(self.pack_at, loader=item_of)
+        ds = hpdsl.Dataset(self.pack_at)
+        parts = [hpdsl.Choice(ds, split=of) for of in ((0, 0.7), (0.7, 1))]
+        few = hpdsl.Choice(ds, samples=[0, 1, 2, 3], class_weight={})
+        for samples in ours.samples, ours.samples[7:31]:
+            ours.samples = samples
+            sums = [self.epoch(ours, choice=part) for part in parts]
+            self.assertEqual(sum(sums, collections.Counter()),
+                             collections.Counter(whole(ours)))
+            loader = hpdsl.torch.evaluate(ours, 5, choice=parts[0], collate=list)
+            self.assertEqual(len(loader.dataset), sum(map(len, loader)))
+            self.assertEqual(sum(sums[0].values()), len(loader.dataset))
+        ours.samples = ImageFolder(self.pack_at, loader=item_of).samples
+        self.assertEqual({path for (_, path), _ in self.epoch(ours, choice=few)},
+                         {path for path, _ in ours.samples
+                          if ds.find(path[len(self.pack_at) + 1:]).sample in few})
+        with self.assertRaisesRegex(TypeError, "it is folder.dataset here"):
+            hpdsl.Choice(ours, split=(0, 0.9))
+        with self.assertRaisesRegex(TypeError, "choice: wanted hpdsl.Choice"):
+            self.epoch(ours, choice=range(3))
+
     def test_workers(self):
         self.put(*(f"{'abc'[n % 3]}/{n}.png" for n in range(50)))
         self.packed_as()
@@ -872,7 +898,7 @@ class Loaders(Trees):
             ours.samples = samples
             with self.assertRaisesRegex(hpdsl.UsageError, said):
                 hpdsl.torch.Loader(ours, batch_size=2)
-        for name in "decode", "suffixes", "choice":
+        for name in "decode", "suffixes":
             with self.assertRaisesRegex(hpdsl.UsageError, name):
                 hpdsl.torch.Loader(ours, batch_size=2, **{name: ["jpg"]})
 

@@ -148,6 +148,14 @@ class Choice:
                              -errno.ERANGE)
         return self.dataset[self._kept[at]]
 
+    def within(self, samples: Iterable[int]) -> "Choice":
+        """What it has of these samples, with its weights."""
+        given = self._given["samples"]
+        both = _numbers(samples) if given is None else array(
+            "Q", sorted(set(given).intersection(samples)))
+        options: Dict[str, Any] = {**self._given, "samples": both}
+        return Choice(self.dataset, **options)
+
     @property
     def says_labels(self) -> bool:
         """Whether it was made by labels, so that who made it knows which."""

@@ -194,8 +194,9 @@ def _subset(given: Any) -> str:
     if of is None:
         return ""
     if not hasattr(given, "indices"):
-        return ": hpdsl.torch.Loader takes it" if hasattr(given, "samples") else ""
+        return (": it is folder.dataset here; hpdsl.torch.Loader takes the folder, too"
+                if hasattr(given, "samples") else "")
     if hasattr(of, "samples"):
-        return (": of an ImageFolder it is folder.samples = [folder.samples[i] "
-                "for i in subset.indices]")
+        return (": wanted the ImageFolder itself, and its part as "
+                "choice=hpdsl.Choice(folder.dataset, split=(0, 0.9))")
     return ": wanted choice=hpdsl.Choice(ds, samples=subset.indices)"

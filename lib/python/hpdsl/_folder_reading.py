@@ -12,7 +12,7 @@ import torch.utils.data as data
 
 from . import _abi
 from ._abi import lib
-from ._choice import Choice
+from ._choice import Choice, address_of
 from ._dataset import Dataset
 from ._errors import UsageError, checked
 from ._file import ContentFile
@@ -102,10 +102,13 @@ class FolderDecoder(Decoder):
 
 
 def reading_of(folder: DatasetFolder,
-               collate: Union[Callable[..., Any], str, None]) -> Reading:
-    """UsageError: it cannot be read in large reads."""
+               collate: Union[Callable[..., Any], str, None],
+               choice: Optional[Choice] = None) -> Reading:
+    """choice: of the folder's dataset; None: all of its samples.  UsageError: it
+    cannot be read in large reads."""
     dataset, samples = folder.dataset, folder.samples
     assert dataset is not None  # that of a tree was refused
+    address_of(choice, dataset)  # or it is none of this dataset
     numbers, targets = _members(folder, dataset)
     seats = (_abi.Seat * len(numbers))()
     checked(lib.member_seats, dataset.handle().address,
@@ -125,8 +128,10 @@ def reading_of(folder: DatasetFolder,
     suffixes: List[str] = []
     if any(seat[1::2]):
         before, which, suffixes = _later(dataset, numbers, seat)
-    chosen = None if all(taken) else Choice(dataset, samples=seat[::2])
-    return Reading(dataset, chosen, suffixes, FolderDecoder(
+    if not all(taken):
+        choice = (choice.within(seat[::2]) if choice is not None else
+                  Choice(dataset, samples=seat[::2]))
+    return Reading(dataset, choice, suffixes, FolderDecoder(
         folder, target, before, which, collate))
 
 

@@ -114,9 +114,10 @@ class Loader(Loop[T]):
 
     dataset may be an ImageFolder, of a dataset: then the samples are those that
     it has now, decode is its loader and its transform, and labels are its
-    targets, by its target_transform; decode, suffixes and choice are not to be
-    given.  Each of its files has to be of a sample of its own, and to come
-    once: UsageError; so is one of a tree.
+    targets, by its target_transform; decode and suffixes are not to be given.
+    choice, of folder.dataset, is a part of it, as of a split.  Each of its files
+    has to be of a sample of its own, and to come once: UsageError; so is one of a
+    tree.
 
     Under the start method "spawn" decode and collate have to be picklable.
 
@@ -158,7 +159,8 @@ class Loader(Loop[T]):
                  num_workers: int = 0, **options: Any) -> None:
         reading = _reading_of(dataset, collate, decode, options)
         if reading is not None:
-            self._folder, dataset = dataset, reading.dataset
+            self._folder = dataset if options.get("choice") is None else None
+            dataset = reading.dataset
             options.update(choice=reading.choice, suffixes=reading.suffixes)
         dataset, options["choice"] = opened(dataset, options.get("choice"))
         how = {name: options.pop(name) for name in _HOW if name in options}
@@ -365,9 +367,7 @@ def _reading_of(dataset: Any, collate: Collate, decode: Decode,
     module = sys.modules.get(__package__ + "._folder")
     if module is None or not isinstance(dataset, module.DatasetFolder):
         return None
-    given = dict(decode=decode, suffixes=options.get("suffixes"),
-                 choice=options.get("choice"))
-    for name, of in given.items():
+    for name, of in ("decode", decode), ("suffixes", options.get("suffixes")):
         if of is not None:
             raise UsageError(f"{name}: {type(dataset).__name__} itself says "
                              "that")
@@ -375,7 +375,7 @@ def _reading_of(dataset: Any, collate: Collate, decode: Decode,
         raise UsageError(f"{dataset.root}: a tree has no chunks to read: pack "
                          "it, or take torch.utils.data.DataLoader")
     from ._folder_reading import reading_of
-    return reading_of(dataset, collate)
+    return reading_of(dataset, collate, options.get("choice"))
 
 
 if not TYPE_CHECKING:
