@@ -30,6 +30,7 @@ import hpdsl
 import hpdsl.torch
 from common import command, forked
 from foreign import add, tarfile
+from hpdsl import _meant
 from hpdsl._folder import IMG_EXTENSIONS
 from hpdsl.torch import DatasetFolder, ImageFolder
 
@@ -338,6 +339,30 @@ class Wrong(Trees):
         self.assertEqual(len(ImageFolder(self.pack_at, allow_empty=True)), 1)
         with self.assertRaisesRegex(hpdsl.NotFoundError, "not in a packed"):
             ImageFolder(self.root)
+
+    def test_parts_in_the_place_of_classes_are_told(self):
+        """With the first of them as it is asked for; not where there are others."""
+        def told(*given, **options):
+            _meant._told.discard("parts")
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                for _ in range(2):
+                    ImageFolder(*given, **options)
+            self.assertEqual({w.filename for w in caught} - {__file__}, set())
+            return [str(w.message) for w in caught]
+
+        self.put("train/a/1.png", "Val/a/2.png")
+        self.packed_as()
+        text = (": its classes are 'Val', 'train', which are parts of a dataset most "
+                "often: the first of them is ")
+        self.assertEqual(told(self.pack_at), [
+            f"{self.pack_at}{text}{self.pack_at + '/Val'!r}"])
+        self.assertEqual(told(hpdsl.Dataset(self.pack_at)), [
+            f"{self.pack_at}{text}folder='Val'"])
+        self.assertEqual(told(self.pack_at + "/Val"), [])
+        self.put("cat/1.png")
+        self.packed_as()
+        self.assertEqual(told(self.pack_at), [])
 
     def test_arguments(self):
         self.put("a/1.png")

@@ -333,6 +333,7 @@ FUNCTIONS = {
     "member_paths": (c_int64, _P, _P, c_size_t, _P, c_size_t, _P),
     "member_seats": (c_int, _P, _P, c_size_t, _P, _P),
     "class_name": (c_int, _P, c_uint32, _P, _P),
+    "split": (c_uint32, c_char_p, c_size_t),
     "class_find": (c_int, _P, c_char_p, _P, _P),
     "kind_of": (c_int, c_char_p, _P, _P, _P),
     "sources": (None, _P, _P),

@@ -9,10 +9,12 @@ import os
 from typing import (Any, Callable, Dict, List, Optional, Sequence, Tuple,
                     Union)
 
+from ._abi import lib
 from ._dataset import Dataset
 from ._errors import NotFoundError, UsageError, one
 from ._file import ContentFile
 from ._listing import Listing, Samples, Targets, Valid
+from ._meant import tell
 from ._orphan import watch_trainer
 from ._packed import Packed
 from ._place import dataset_in
@@ -118,6 +120,7 @@ class DatasetFolder(VisionDataset):
         self.snapshot = self._source.snapshot
         self._all = self._listed(extensions or is_valid_file or ())
         self.classes, self.class_to_idx = self.find_classes(self.root)
+        _tell_parts(self, snapshot is None and not isinstance(root, Dataset))
         listing, labels = _chosen(self._all, self.class_to_idx)
         if not allow_empty:
             _refuse_empty(listing, self.class_to_idx, extensions)
@@ -279,6 +282,18 @@ def _chosen(listing: Listing, class_to_idx: Dict[str, int]
         listing = listing.only(class_to_idx)
         names = [run.name for run in listing.runs]
     return listing, [class_to_idx[name] for name in names]
+
+
+def _tell_parts(folder: DatasetFolder, by_path: bool) -> None:
+    """Once: that the classes are train, val .., as where the root is above them.
+    by_path: it was given with the path of the dataset."""
+    names = folder.classes
+    if not names or not all(lib.split(raw(name), len(raw(name))) for name in names):
+        return
+    one = (repr(os.path.join(text(raw(folder.root)), names[0])) if by_path
+           else f"folder={names[0]!r}")
+    tell("parts", f"{folder.root}: its classes are {', '.join(map(repr, names))}, which "
+         f"are parts of a dataset most often: the first of them is {one}")
 
 
 def _refuse_empty(listing: Listing, classes: Dict[str, int],
