@@ -29,6 +29,7 @@ from unittest import mock
 
 import torch
 import torch.utils.data
+from PIL import Image
 from torch.utils import _pytree
 from torch.utils.data._utils.pin_memory import pin_memory
 
@@ -1618,6 +1619,19 @@ def wrong(ds):
             ("3 ranks do not divide it; 2 or 4 do", lambda: Loader(
                 ds, order=hpdsl.Order(batch=4), rank=0, ranks=3)),
             ("no DataLoader around it", lambda: Loader(ds)[0]),
+            ("Loader has no argument 'foo'; there are dataset, batch_size, rank, ",
+             lambda: Loader(ds, foo=1)),
+            ("evaluate has no argument 'foo'; there are dataset, batch_size, rank, ",
+             lambda: evaluate(ds, foo=1)),
+            ("evaluate has no argument 'collate_fn': it is called collate",
+             lambda: evaluate(ds, collate_fn=list)),
+            ("MapLoader has no argument 'in_order'", lambda: MapLoader(
+                Samples(ds), Sampler(ds), in_order=False)),
+            ("workers share what the rank reads", lambda: Loader(ds, worker=1)),
+            ("decode: refused(kind, text, call) is called with 1 content, that of a "
+             "sample's first member; suffixes=", lambda: Loader(ds, decode=refused)),
+            ("decode: length(content) is called with 2 contents, one of each of "
+             "suffixes=", lambda: Samples(ds, decode=length, suffixes=["json", "png"])),
             ("one sample at a time, not [slice(0, 2, None)]",
              lambda: Samples(ds)[0:2]),
             ("one sample at a time", lambda: Samples(ds)[[1, 2]]),
@@ -1759,6 +1773,13 @@ def which_fails(ds):
     assert f"in worker 0, {note_of(e)}.\n" in str(e), e
     e = raised(lambda: Samples(ds, decode=fail_of_two)[3], Ours)
     assert f"sample 3 {ds.key(3)!r}" in note_of(e), note_of(e)
+    for opens, workers in (Image.open, 0), (open, 0), (json.loads, 0), (Image.open, 1):
+        for make in (lambda: next(iter(steps_loader(ds, workers, decode=opens))),
+                     lambda: Samples(ds, decode=opens)[3]):
+            e = raised(make, (AttributeError, TypeError))
+            assert "files takes io.BytesIO(content), others" in str(e) + note_of(e), e
+            del e
+            gc.collect()  # before others are forked
     e = raised(lambda: list(steps_loader(ds, collate=fail_of_two)), Ours)
     assert not note_of(e), note_of(e)
 

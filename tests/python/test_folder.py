@@ -371,8 +371,15 @@ class Wrong(Trees):
                                 is_valid_file=lambda path: True):
             with self.assertRaisesRegex(ValueError, "cannot be None"):
                 DatasetFolder(self.pack_at, content, **options)
-        with self.assertRaises(TypeError):
-            ImageFolder(self.pack_at, wrong=True)
+        for options, said in (
+                ({"wrong": True}, "'wrong'; there are root, transform, .* copy$"),
+                ({"tranform": str}, "'tranform': is it transform"),
+                ({"split": "train"}, "'split': hpdsl.Loader and hpdsl.torch.Loader have"),
+                ({"num_workers": 2}, "'num_workers': hpdsl.torch.Loader has")):
+            for of in self.pack_at, hpdsl.Dataset(self.pack_at):
+                with self.assertRaisesRegex(TypeError, "^ImageFolder has no argument "
+                                            + said):
+                    ImageFolder(of, **options)
         with self.assertRaisesRegex(hpdsl.UsageError, "the dataset is open"):
             ImageFolder(hpdsl.Dataset(self.pack_at), copy=True)
         ours = ImageFolder(self.pack_at, loader=content)

@@ -159,7 +159,9 @@ class Batches(Packed):
                 ("Choice\\(ds, samples=\\.\\.\\)", {"indices": [1]}),
                 ("Choice\\(ds, folder=\\.\\.\\)", {"folder": "val"}),
                 ("'bacth_size': is it batch_size", {"bacth_size": 2}),
-                ("'foo'$", {"foo": 2})):
+                ("'foo'; there are dataset, batch_size, rank, ranks, ", {"foo": 2}),
+                ("'ordre': is it order", {"ordre": 2}),
+                ("'broken'; there are", {"broken": 2})):
             with self.assertRaisesRegex(TypeError, "^Loader has no .*" + text):
                 hpdsl.Loader(self.packed, **given)
         subset = types.SimpleNamespace(dataset=hpdsl.Dataset(self.packed),

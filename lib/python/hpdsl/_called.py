@@ -68,6 +68,10 @@ _MORE = {
     "windows": "; 1 mixes all of the dataset, without a buffer",
 }
 
+# How much of a name a guess has to have: of letters that were swapped, or one or two
+# that are missing.
+_NEAR = 0.8
+
 # What nothing is called here.
 _DISK = ("no disk is filled by a loader: hpdsl-stage(1) brings a dataset near, and "
          "memory= bounds what was read")
@@ -87,6 +91,8 @@ _NOT_HERE = {
     "nodesplitter": "a loader reads its rank's share",
     "workersplitter": "workers share what the rank reads",
     "num_canonical_nodes": "the order is one on any number of ranks",
+    "worker": "workers share what the rank reads, and num_workers= is how many there "
+              "are; hpdsl.Loader reads as one of several",
     "partial": "without the last step that samples do not fill, partial=False, it "
                "is drop_last=True",
     "resampled": "each sample comes once in an epoch; hpdsl.Choice(ds, "
@@ -216,8 +222,10 @@ def no_argument(of: str, name: str, known: Iterable[str]) -> TypeError:
                          f"{here}{more}")
     import difflib  # it takes its time
 
-    close = difflib.get_close_matches(name, known, 1)
-    return TypeError(f"{text}: is it {close[0]}?" if close else text)
+    known = [one for one in known if one != "self"]
+    close = difflib.get_close_matches(name, known, 1, _NEAR)
+    return TypeError(f"{text}: is it {close[0]}?" if close else
+                     f"{text}; there are {', '.join(known)}")
 
 
 def by_its_names(of: str) -> Callable[[F], F]:

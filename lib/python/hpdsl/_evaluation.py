@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .torch import Loader
 
 # What says in which order samples come, and has nothing to say here.
-_ORDERS = ("shuffle", "seed", "windows", "lanes", "piece", "parts", "order",
+ORDERS = ("shuffle", "seed", "windows", "lanes", "piece", "parts", "order",
            "epochs")
 # None where the interpreter ends.
 _here = True
@@ -143,7 +143,7 @@ def check_named(options: Dict[str, Any]) -> None:
     for name in "shuffle", "drop_last":  # as it is in any case
         if options.get(name) is False:
             del options[name]
-    for name in _ORDERS:
+    for name in ORDERS:
         if name in options:
             raise TypeError(f"evaluate has no argument {name!r}: it gives all "
                             "samples once, in stored order; Loader has it")

@@ -5,11 +5,13 @@ tree of which there is a snapshot."""
 from __future__ import annotations
 
 import errno
+import inspect
 import os
-from typing import (Any, Callable, Dict, List, Optional, Sequence, Tuple,
+from typing import (Any, Callable, Dict, List, Optional, Sequence, Tuple, Type,
                     Union)
 
 from ._abi import lib
+from ._called import no_argument
 from ._dataset import Dataset
 from ._errors import NotFoundError, UsageError, one
 from ._file import ContentFile
@@ -25,6 +27,10 @@ from ._vision import VisionDataset
 
 IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif",
                   ".tiff", ".webp")
+
+
+# Of Dataset, by their names.
+_DATASETS = "foreign_owner", "peers", "copy"
 
 
 def default_loader(file: Any) -> Any:
@@ -107,6 +113,7 @@ class DatasetFolder(VisionDataset):
         if (extensions is None) == (is_valid_file is None):
             raise ValueError("Both extensions and is_valid_file cannot be None "
                              "or not None at the same time")
+        _check_named(type(self), options)
         if isinstance(extensions, str):
             extensions = (extensions,)
         self._source: Union[Packed, Tree]
@@ -225,6 +232,16 @@ class ImageFolder(DatasetFolder):
 # As others ask for them; pickles too.
 for _kind in DatasetFolder, ImageFolder:
     _kind.__module__ = "hpdsl.torch"
+
+
+def _check_named(kind: Type[DatasetFolder], options: Dict[str, bool]) -> None:
+    """What a folder has no name for is a Dataset's."""
+    for name in options:
+        if name not in _DATASETS:
+            known = {**inspect.signature(kind).parameters,
+                     **inspect.signature(DatasetFolder).parameters}
+            raise no_argument(kind.__name__, name, [
+                *(one for one in known if one != "options"), *_DATASETS])
 
 
 def _opened(root: Union[Path, Dataset], folder: Optional[str],

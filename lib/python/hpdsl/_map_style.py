@@ -21,7 +21,7 @@ from ._loop import Loop, T
 from ._meant import tell_meant, tell_unlabelled
 from ._measured import is_measured
 from ._orphan import watch_trainer
-from ._parcel import Decoder, finished, sample_of
+from ._parcel import Decoder, check_takes, finished, sample_of, tell_bytes
 from ._rank import check_trainer
 from ._sample import Sample, without_dot
 from ._session import not_ours, same
@@ -61,6 +61,7 @@ class Samples(data.Dataset):
         tell_meant(dataset.handle(), dataset.path, self._names, "labels", "data")
         self._told: Set[str] = set()
         self._decoder = Decoder(decode, collate)
+        check_takes(decode, self._names)
 
     def __repr__(self) -> str:
         return f"<hpdsl.torch.Samples of {whose(self)}, {len(self)} samples>"
@@ -77,6 +78,7 @@ class Samples(data.Dataset):
         try:
             return self._decoder.decode(*members), sample.label
         except Exception as e:
+            tell_bytes(e)
             annotate(e, self._where(sample.number))
             raise
 
@@ -205,7 +207,7 @@ class MapLoader(Loop[T]):
             raise DiffersError(
                 f"sampler: of {course.dataset.path}, which is another pack "
                 f"than {samples.dataset.path}")
-        not_ours(options)
+        not_ours("MapLoader", options)
         self.form, self.course = form, course
         self.loader = data.DataLoader(samples, batch_size=None,
                                       sampler=sampler, collate_fn=same,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 import pickle
 from array import array
@@ -16,7 +17,7 @@ import torch.utils.data as data
 from ._boxes import Boxes, taken
 from ._contents import Contents
 from ._dataset import Dataset
-from ._errors import UsageError
+from ._errors import UsageError, annotate
 from ._job import Dealt
 from ._sample import without_dot
 from ._torch_batch import Batch, mapped
@@ -88,6 +89,7 @@ class Decoder:
                 made.append(None if none else self.item(of, number))
             except Exception as e:
                 _mark(e, number)
+                tell_bytes(e)
                 raise
         return made
 
@@ -118,6 +120,36 @@ def _check_callable(name: str, given: Any) -> None:
                 ", of a sample's bytes, as lambda content: "
                 "Image.open(io.BytesIO(content)).convert(\"RGB\")"
                 if name == "decode" else ""))
+
+
+def check_takes(decode: Optional[Callable[..., Any]], suffixes: Sequence[str]) -> None:
+    """Whether it may be called so; what Python cannot say of it is tried."""
+    n = len(suffixes) or 1
+    try:
+        takes = inspect.signature(decode) if decode is not None else None
+    except (TypeError, ValueError):
+        takes = None
+    try:
+        if takes is not None:
+            takes.bind(*[None] * n)
+    except TypeError as e:
+        name = getattr(decode, "__name__", type(decode).__name__)
+        raise TypeError(
+            f"decode: {name}{takes} is called with {n} content{'s' * (n > 1)}, " + (
+                f"one of each of suffixes={list(suffixes)!r}" if suffixes else
+                "that of a sample's first member; suffixes=[\"jpg\", \"json\"] "
+                "are two")) from e
+
+
+def tell_bytes(error: Exception) -> None:
+    """That it gets bytes, where that was not known to what it has called."""
+    if any(word in str(error) for word in _OF_BYTES):
+        annotate(error, "decode gets a memoryview of bytes: what opens files takes "
+                 "io.BytesIO(content), others bytes(content)")
+
+
+# What open(), Pillow, NumPy, json and torchvision say when they get such a thing.
+_OF_BYTES = "memoryview", "<memory at ", "embedded null byte"
 
 
 def _mark(error: Exception, number: int) -> None:

@@ -194,27 +194,30 @@ def _converter(decoder: Decoder, suffixes: Sequence[str]
 _OURS = {"dataset": "dataset", "sampler": "order and choice",
          "batch_sampler": "order and batch_size", "generator": "seed",
          "in_order": "order"}
+# What has another name here, and what a loader's own arguments are, if it has them.
+_NOT_THEIRS = "collate_fn", "batch_size", "shuffle", "drop_last"
 
 
-def not_ours(options: Dict[str, Any]) -> None:
+def not_ours(of: str, options: Dict[str, Any]) -> None:
     """What DataLoader would take, and what would have no effect."""
     if "collate_fn" in options:
-        raise no_argument("Loader", "collate_fn", ["collate"])
+        raise no_argument(of, "collate_fn", ["collate"])
     for name, instead in _OURS.items():
         if name in options:
-            raise TypeError(f"Loader has no argument {name!r}: what comes is "
+            raise TypeError(f"{of} has no argument {name!r}: what comes is "
                             f"said by {instead}")
 
 
-def only_dataloaders(num_workers: int, options: Dict[str, Any],
+def only_dataloaders(of: str, num_workers: int, options: Dict[str, Any],
                      ours: Iterable[str]) -> None:
     """What is left has to be DataLoader's, and not what is decided here; and
-    what that refuses is refused now."""
-    not_ours(options)
+    what that refuses is refused now.  of: who has been given them."""
+    not_ours(of, options)
     theirs = inspect.signature(data.DataLoader).parameters
     for name in options:
         if name not in theirs:
-            raise no_argument("Loader", name, [*ours, *theirs])
+            raise no_argument(of, name, [*ours, *(
+                one for one in theirs if one not in (*_OURS, *_NOT_THEIRS))])
     if options.get("timeout") and not num_workers:
         raise ValueError("timeout: there are no workers that could be late")
     data.DataLoader([], batch_size=None, sampler=[], num_workers=num_workers,

@@ -33,7 +33,7 @@ import inspect
 import os
 import sys
 from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterator, List,
-                    Literal, Optional, Type, Union, overload)
+                    Literal, Optional, Sequence, Type, Union, overload)
 
 from . import __all__ as _hpdsls
 from ._batch import check_options, suffixes_of
@@ -44,14 +44,14 @@ from ._course import Course
 from ._dataset import Dataset
 from ._decoding import Failed
 from ._errors import Error, UsageError
-from ._evaluation import AllOnce, Evaluation, check_named
+from ._evaluation import ORDERS, AllOnce, Evaluation, check_named
 from ._iterable import Iterable
 from ._job import LEFT_OUT, reads_of
 from ._loop import Loop, T
 from ._map_style import MapLoader, Places, Sampler, Samples
 from ._meant import tell_meant, tell_unlabelled
 from ._measured import Measured, is_measured
-from ._parcel import Decoder
+from ._parcel import Decoder, check_takes
 from ._pump import Reader
 from ._rank import check_trainer
 from ._sample import Path
@@ -140,6 +140,9 @@ class Loader(Loop[T]):
     _course: Type[Course] = Course
     _measurable = True
     _above = 0
+    # By whom arguments were taken, and which of them it has not.
+    _called = "Loader"
+    _not_said: Sequence[str] = ("self",)
 
     @overload
     def __init__(self: "Loader[Batch]", dataset: Data, batch_size: int = LEFT_OUT, *,
@@ -167,7 +170,9 @@ class Loader(Loop[T]):
         courses = inspect.signature(Course).parameters
         what = {name: options.pop(name) for name in list(options)
                 if name in courses}
-        only_dataloaders(num_workers, options, [*_OWN, *_HOW, *courses])
+        only_dataloaders(self._called, num_workers, options,
+                         [*(one for one in courses if one not in self._not_said),
+                          *_OWN, *_HOW])
         self.form = form
         self.course = self._course(dataset, batch_size, **what)
         # Here, and not when it begins.
@@ -178,6 +183,7 @@ class Loader(Loop[T]):
         self._memory, self._may_lack = reads["memory"], reading is not None
         self._decoder = (Decoder(decode, collate) if reading is None
                          else reading.decoder)
+        check_takes(decode, how["suffixes"])
         self._how, self._skips_bad = how, reads["skip_bad"]
         self._options: Dict[str, Any] = effective(self._decoder, num_workers,
                                                   options)
@@ -302,6 +308,8 @@ class _Passes(Loader[T]):
     _course = AllOnce
     _measurable = False
     _above = 1
+    _called = "evaluate"
+    _not_said = ("self", "drop_last", *ORDERS)
 
 
 @overload
