@@ -60,6 +60,10 @@ def samples(loader: Loader, *suffixes: str, place: bool = False
     these suffixes, and its label (-1: none).  What has no bytes because it is
     bad, or only fills the last step up, is left out.
 
+    So ranks do not give equally many, and who batches these has steps on one that
+    the others have not, which then wait for ever: on several ranks take batches(),
+    of which each gives as many, with a mask.
+
     place  True: the last output is (epoch, step), of shape (2,)"""
     suffixes = _wanted(loader, suffixes)
 
