@@ -170,6 +170,6 @@ int main(int argc, char **argv)
 	}
 	free(c.wishes);
 	free(c.sel.members);
-	hpdsl_close(c.ds);
+	cmd_close(c.ds);
 	return status;
 }

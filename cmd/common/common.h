@@ -403,6 +403,8 @@ int cmd_file_close(struct cmd_file *f, struct hpdsl_error *err);
 /* As hpdsl_open(), foreign_owner as --foreign-owner says. */
 int cmd_open(const char *dataset, bool foreign_owner,
 	     struct hpdsl_dataset **ret, struct hpdsl_error *err);
+/* Warns of other nodes that could not be used, and closes it; NULL is fine. */
+void cmd_close(struct hpdsl_dataset *ds);
 
 /* ---- select.c: which members a command is about ----------------------- */
 

@@ -9,3 +9,12 @@ int cmd_open(const char *dataset, bool foreign_owner,
 
 	return hpdsl_open_with(dataset, flags, NULL, ret, err);
 }
+
+void cmd_close(struct hpdsl_dataset *ds)
+{
+	char text[HPDSL_PEER_NOTE];
+
+	while (hpdsl_peer_note(ds, text))
+		cmd_warning("%s", text);
+	hpdsl_close(ds);
+}

@@ -142,8 +142,9 @@ int serve_listeners_open(struct serve_life *l, struct hpdsl_error *err)
 	d->local.fd = serve_unix_listen(&l->place, err);
 	if (d->local.fd >= 0)
 		return start(l, &d->local, err);
-	/* where it is anybody may have been before */
-	if (!l->place.elsewhere || l->o->no_tcp)
+	/* Where it is anybody may have been before; but who detaches it is to
+	 * print it. */
+	if (!l->place.elsewhere || l->o->no_tcp || l->o->detach)
 		return d->local.fd;
 	cmd_warning("%s; tools of this node are not served", err->msg);
 	return 0;

@@ -2,6 +2,7 @@
 /* Sockets that listen, and one that asks. */
 #include "life.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -10,9 +11,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #define BACKLOG 4096
+#define SWEEP_AFTER 60 /* seconds */
 
 static int fail(const char *what, int code, const char *why,
 		struct hpdsl_error *err)
@@ -70,6 +73,45 @@ static int clear(const struct serve_place *p, int dir, const char *name,
 	return 0;
 }
 
+/* Does nobody listen there any more? */
+static bool is_dead(int dir, const char *name)
+{
+	struct sockaddr_un a = address(dir, name);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	bool dead = fd >= 0 &&
+		    connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0 &&
+		    errno == ECONNREFUSED;
+
+	if (fd >= 0)
+		close(fd);
+	return dead;
+}
+
+/*
+ * Sockets of servers that were killed, whose directories have gone since, so
+ * that nobody else takes them away.  One that was just made may not listen yet.
+ */
+static void sweep(int dir)
+{
+	const time_t old = time(NULL) - SWEEP_AFTER;
+	int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *all = copy < 0 ? NULL : fdopendir(copy);
+	const struct dirent *d;
+	struct stat st;
+
+	if (!all) {
+		if (copy >= 0)
+			close(copy);
+		return;
+	}
+	while ((d = readdir(all)))
+		if (fstatat(dir, d->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISSOCK(st.st_mode) && st.st_mtime < old &&
+		    is_dead(dir, d->d_name))
+			unlinkat(dir, d->d_name, 0);
+	closedir(all);
+}
+
 static int listen_at(const struct serve_place *p, int dir, const char *name,
 		     struct hpdsl_error *err)
 {
@@ -100,6 +142,8 @@ int serve_unix_listen(struct serve_place *p, struct hpdsl_error *err)
 	if (dir < 0)
 		return dir;
 	r = clear(p, dir, name, err);
+	if (p->elsewhere)
+		sweep(dir);
 	if (r == 0)
 		r = listen_at(p, dir, name, err);
 	if (r >= 0 && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {

@@ -186,6 +186,6 @@ int main(int argc, char **argv)
 	}
 	free(u.samples);
 	free(u.sel.members);
-	hpdsl_close(u.ds);
+	cmd_close(u.ds);
 	return status;
 }

@@ -344,6 +344,11 @@ bool hp_peer_source_sender(const struct hp_peer_source *p, uint32_t sent,
 	return true;
 }
 
+bool hpdsl_peer_note(const struct hpdsl_dataset *ds, char ret[HPDSL_PEER_NOTE])
+{
+	return ds && ds->stage && hp_peer_source_note(&ds->stage->peers, ret);
+}
+
 bool hp_peer_source_note(struct hp_peer_source *p, char buf[HP_PEER_NOTE])
 {
 	struct hp_client *client = client_of(p);

@@ -47,7 +47,7 @@ bool hp_peer_source_sender(const struct hp_peer_source *p, uint32_t sent,
 			   char *buf, size_t room);
 
 /* A line for people that nobody has got yet: false, there is none. */
-#define HP_PEER_NOTE (HP_CLIENT_NOTE + 400)
+#define HP_PEER_NOTE HPDSL_PEER_NOTE
 bool hp_peer_source_note(struct hp_peer_source *p, char buf[HP_PEER_NOTE]);
 
 #endif

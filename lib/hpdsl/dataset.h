@@ -71,6 +71,15 @@ HPDSL_API int hpdsl_open_with(const char *path, unsigned flags,
 			      struct hpdsl_error *err);
 HPDSL_API void hpdsl_close(struct hpdsl_dataset *ds);
 
+/*
+ * What reading has found out about the job's other nodes, and nobody has asked
+ * for yet: that one cannot be used, and why, each thing once.  False: nothing
+ * more.  Any thread; a loader tells it itself.
+ */
+#define HPDSL_PEER_NOTE 912
+HPDSL_API bool hpdsl_peer_note(const struct hpdsl_dataset *ds,
+			       char ret[HPDSL_PEER_NOTE]);
+
 struct hpdsl_counts {
 	uint64_t samples, members, chunks, classes;
 	uint64_t bytes; /* of all members' contents */

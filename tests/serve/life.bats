@@ -243,10 +243,16 @@ get()
 }
 
 @test "detached it stays; a path too long for a socket: one in /tmp, ours alone" {
-	local long socket pid
+	local long socket pid dead
 	long=$(printf 'x%.0s' {1..120})
 	mkdir "$long"
 	staged "$long/in"
+	# what was killed and left alone goes with the next start
+	mkdir -p -m 700 "/tmp/hpdsl-$(id -u)"
+	dead=/tmp/hpdsl-$(id -u)/$$.sock
+	python3 -c 'import socket, sys
+socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$dead"
+	touch -d "2 minutes ago" "$dead"
 	socket=$(bash -c 'exec hpdsl-serve --detach "$1/in" 2> log 3>&-' - "$long")
 	pid=$(hpdsl-serve --status --json "$long/in" | field pid)
 	server=$pid
@@ -255,6 +261,7 @@ get()
 	[ "$socket" = \
 		"$(hpdsl-serve --status --json "$long/in" | field socket)" ]
 	[[ $socket = /tmp/hpdsl-$(id -u)/*.sock ]]
+	[ ! -e "$dead" ]
 	[ ! -e "$long/in/serve.sock" ]
 	[ "$(stat -c %a "${socket%/*}")" = 700 ]
 	get "$socket" chunk-000002.tar | cmp - "$from/ds/chunk-000002.tar"
@@ -283,6 +290,9 @@ get()
 	[[ $output == *"serving, socket none"* ]]
 	run -3 in_his --no-tcp
 	[[ $output == *"is another user's"* ]]
+	# it would have nothing to print
+	run -3 in_his --detach
+	[[ $output == *"others have rights to it"* ]]
 }
 
 @test "an index that is another file: it is opened anew" {

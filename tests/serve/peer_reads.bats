@@ -126,3 +126,16 @@ peer_case()
 	need_torch
 	PYTHON=$python unhurried peer_case torch
 }
+
+@test "who cannot ask other nodes reads the origin, and says so" {
+	mkdir fake
+	: > fake/libcurl.so.4
+	local why="warning: node0: read from the origin: there is no libcurl.so.4 that can be loaded"
+	LD_LIBRARY_PATH=$PWD/fake hpdsl-unpack -q node0 out 2> err
+	diff -r out "$BATS_FILE_TMPDIR/tree"
+	diff err - <<< "hpdsl-unpack: $why"
+	# a chunk of the other node
+	LD_LIBRARY_PATH=$PWD/fake hpdsl-cat node0 \
+		"$(tar tf node1/chunk-000001.tar | sed -n 1p)" > /dev/null 2> err
+	diff err - <<< "hpdsl-cat: $why"
+}
