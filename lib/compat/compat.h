@@ -59,7 +59,7 @@ const char *hp_lint_effect(unsigned lint, unsigned reader);
 /* Does one of them trip: something worse than a note? */
 bool hp_lint_trips(unsigned lint, unsigned reader);
 const char *hp_lint_text(unsigned lint); /* "no suffix"; static */
-const char *hp_lint_unit(unsigned lint); /* "member", "sample" or "tar" */
+const char *hp_lint_unit(unsigned lint); /* "member" .. "folder"; static */
 
 /* How a header says it. */
 enum {

@@ -85,7 +85,7 @@ struct hpdsl_compat_problem {
 	const char *effect; /* "drops", "renames", "splits or mixes",
 			       "misreads", "refuses", "note"; static */
 	bool note;	    /* it goes on all the same */
-	const char *unit;   /* "member", "sample" or "tar"; static */
+	const char *unit;   /* "member", "sample", "tar" or "folder"; static */
 	const char *reason; /* "no suffix"; static */
 	uint64_t count;
 	const char *first; /* the first name or key, any bytes, or NULL */
