@@ -574,7 +574,6 @@ steps_of()
 	cat > feeds.py <<- 'END'
 		import sys
 
-		import tensorflow as tf
 		from nvidia.dali import fn, pipeline_def
 
 		import hpdsl
@@ -583,12 +582,7 @@ steps_of()
 
 
 		def by_tf(loader):
-		    data = tf.data.Dataset.from_generator(
-		        hpdsl.feed.batches(loader, place=True), output_signature=(
-		            tf.TensorSpec((None,), tf.string),
-		            tf.TensorSpec((None,), tf.int32),
-		            tf.TensorSpec((None,), tf.bool),
-		            tf.TensorSpec((2,), tf.int64))).prefetch(4)
+		    data = hpdsl.feed.tf(loader, prefetch=4)
 		    for contents, _, mask, place in data:
 		        yield [c for c, real in zip(contents.numpy(), mask.numpy())
 		               if real], place.numpy()

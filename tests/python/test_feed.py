@@ -2,7 +2,10 @@
 """What TensorFlow and DALI would get, asked for as they ask."""
 
 import itertools
+import sys
+import types
 import unittest
+import unittest.mock
 
 import numpy
 
@@ -94,9 +97,61 @@ class Feed(Packed):
                 got = first[0] if make is makes[1] else bytes(first[0][0])
                 self.assertEqual(got, content(self.want(0)[54][0], "bin"))
 
+    def test_dali_by_number(self):
+        """It asks for steps by epoch and iteration, beyond an epoch's end more than
+        once, and with its checkpoint's numbers."""
+        source = hpdsl.feed.dali(self.loader, "bin", place=True)
+
+        def asked(epoch, iteration):
+            contents, labels, mask, place = source(
+                types.SimpleNamespace(epoch_idx=epoch, iteration=iteration))
+            self.assertEqual(place.tolist(), [[epoch, iteration]] * len(place))
+            return [(array.tobytes(), int(label)) for array, label, real
+                    in zip(contents, labels, mask) if real]
+
+        for epoch, first in (0, 0), (1, 0), (0, 7), (1, 3):
+            want = self.want(epoch)[18 * first:]
+            got = [one for k in range(first, 12) for one in asked(epoch, k)]
+            self.assertEqual(got, [(content(n, "bin"), label) for n, label in want])
+            for past in 12, 13:
+                self.assertRaises(StopIteration, asked, epoch, past)
+        with self.assertRaisesRegex(hpdsl.UsageError, "batch_info=True"):
+            source(3)
+
+    def test_a_dataset_of_tensorflow(self):
+        """As a TensorFlow would be asked for one."""
+        asked = []
+
+        class Made:
+            def __getattr__(self, name):
+                return lambda *given: (asked.append((name, *given)), self)[1]
+
+        named = types.ModuleType("tensorflow")
+        named.string, named.int32, named.int64, named.bool = "string", 4, 8, 1
+        named.TensorSpec = lambda shape, kind: (shape, kind)
+        named.data = types.SimpleNamespace(
+            Dataset=types.SimpleNamespace(from_generator=lambda f, output_signature: (
+                asked.append(output_signature), Made())[1]),
+            experimental=types.SimpleNamespace(assert_cardinality=lambda n: n))
+        with unittest.mock.patch.dict(sys.modules, tensorflow=named):
+            hpdsl.feed.tf(self.loader, "bin", "json")
+            self.assertEqual(asked, [
+                (((None,), "string"), ((None,), "string"), ((None,), 4), ((None,), 1),
+                 ((2,), 8)), ("apply", 12), ("prefetch", 2)])
+            del asked[:]
+            self.loader.seek(1, 3)
+            hpdsl.feed.tf(self.loader, prefetch=5)
+            self.assertEqual(asked[1:], [("prefetch", 5)])
+            del asked[:]
+            choice = hpdsl.Choice(self.ds, balanced=True)
+            with hpdsl.Loader(self.ds, 18, choice=choice) as weighted:
+                hpdsl.feed.tf(weighted)
+            self.assertEqual(asked[1:], [("prefetch", 2)])
+
     def test_what_is_no_suffix(self):
         """Said at once, and not at the first sample."""
-        for make in hpdsl.feed.samples, hpdsl.feed.batches, hpdsl.feed.Dali:
+        for make in (hpdsl.feed.samples, hpdsl.feed.batches, hpdsl.feed.Dali,
+                     hpdsl.feed.dali):
             for wrong in ["bin"], 3, None, b"bin":
                 with self.assertRaisesRegex(TypeError, "wanted str"):
                     make(self.loader, "json", wrong)

@@ -118,6 +118,12 @@ class Choice:
     def __len__(self) -> int:
         return lib.choice_samples(self.chosen.address)
 
+    def _weighted(self) -> bool:
+        """Whether epochs may differ in their length."""
+        given = self._given
+        return (bool(given["balanced"]) or given["class_weight"] is not None or
+                given["sample_weight"] is not None)
+
     def __contains__(self, number: int) -> bool:
         return 0 <= number < len(self.dataset) and lib.choice_has(
             self.chosen.address, number)
