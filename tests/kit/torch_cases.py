@@ -1302,6 +1302,10 @@ def left_in_midst(ds):
         it = iter(loader)
         assert not told(it) and next(it).step == 2
     assert not told(evaluate(ds, 36, decode=bytes, collate=list), None)
+    for kind in Loader, Sampler:
+        hpdsl._meant._told.discard("no step")
+        texts = told(kind(ds, len(ds) + 1, drop_last=True), None)
+        assert len(texts) == 1 and "an epoch has no step" in texts[0], texts
 
 
 def with_validation(ds):

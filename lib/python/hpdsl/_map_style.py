@@ -23,6 +23,7 @@ from ._measured import is_measured
 from ._orphan import watch_trainer
 from ._parcel import Decoder, check_takes, finished, sample_of, tell_bytes
 from ._rank import check_trainer
+from ._rest import tell_no_step
 from ._sample import Sample, without_dot
 from ._session import not_ours, same
 from ._torch_batch import Batch
@@ -175,6 +176,8 @@ class Sampler(data.DistributedSampler, data.BatchSampler):
                         course.choice)
         epoch, first = course.epoch, course.step
         order, repeat = course.epoch_of(epoch), course.end == "repeat"
+        if not order.steps(course.end):
+            tell_no_step(order.batch)
         rank, ranks, _ = course.ranks
         dealt = course.dealt(epoch)
         for number in range(first, order.steps(course.end)):

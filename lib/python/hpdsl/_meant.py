@@ -98,7 +98,8 @@ def tell_unlabelled(handle: Handle, path: str, choice: Optional[Choice]) -> None
     counts = _abi.Counts()
     of = path, None if choice is None else choice.digest
     lib.count(handle.address, ctypes.byref(counts))
-    if (of in _counted or not 0 < counts.classes or counts.samples > _COUNTED or
+    if ("unlabelled" in _told or of in _counted or not counts.classes or
+            counts.samples > _COUNTED or
             choice is not None and choice.says_labels):
         return
     times = array("Q", bytes(8 * (counts.classes + 1)))

@@ -116,9 +116,10 @@ def _handed_on() -> bool:
 
 
 class _Watch:
-    """To import multiprocessing takes as long as the half of this package, and who
-    has no processes needs none of it.  Where others import it later, as torch does,
-    its parts, of which more follow that one, are looked for here first."""
+    """Importing multiprocessing takes ten milliseconds, and who begins no processes
+    needs none of it.  Where others import it later, as torch does, that is seen
+    here: its other modules, which it imports behind that one, are looked for here
+    first."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
         if _handed_on() and self in sys.meta_path:
