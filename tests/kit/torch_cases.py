@@ -1278,6 +1278,7 @@ def left_in_midst(ds):
     """Told once, at the `for` that goes on, in its line; not who has said the place,
     keeps the iterator or evaluates, nor a framework's next epoch."""
     def told(of, *between):
+        hpdsl._meant._told.add("data")
         hpdsl._meant._told.discard("going on")
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
