@@ -121,6 +121,14 @@ peer_case()
 }
 
 # bats test_tags=more
+@test "children of a process whose threads always ask" {
+	forks_are_safe
+	CHILDREN=$(rounds 500 500 20000)
+	export CHILDREN
+	unhurried peer_case often
+}
+
+# bats test_tags=more
 @test "workers of a DataLoader" {
 	load ../kit/torch
 	need_torch

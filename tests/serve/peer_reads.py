@@ -252,6 +252,35 @@ def spawned():
     others("spawn")
 
 
+def often(children=500):
+    """Children one after the other of a process whose threads always ask: no
+    lock that one of these held is waited for, however it was met."""
+    with served(THERE), hpdsl.Dataset(ORIGIN) as origin:
+        ds, ended = hpdsl.Dataset(HERE), threading.Event()
+
+        def ask(k):
+            while not ended.is_set():
+                compare(ds, origin, k, 3)
+
+        readers = [threading.Thread(target=ask, args=(k,)) for k in range(3)]
+        for reader in readers:
+            reader.start()
+        for n in range(int(os.environ.get("CHILDREN", children))):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(300)
+                try:
+                    compare(ds, origin, n % 7, len(ds) // 2)
+                    os._exit(0)  # pylint: disable=protected-access
+                finally:
+                    os._exit(1)  # pylint: disable=protected-access
+            assert os.waitpid(child, 0)[1] == 0, n
+            signal.alarm(600)
+        ended.set()
+        for reader in readers:
+            reader.join()
+
+
 def torch():
     """Workers of a DataLoader, after this process has read."""
     from torch.utils import data
