@@ -10,6 +10,7 @@ string says what it holds.
 import contextlib
 import copy
 import gc
+import inspect
 import itertools
 import json
 import multiprocessing
@@ -36,7 +37,7 @@ from torch.utils.data._utils.pin_memory import pin_memory
 import hpdsl
 import hpdsl.torch
 from common import rounds, until_true
-from hpdsl import (_boxes, _contents, _orphan, _parcel, _session,
+from hpdsl import (_boxes, _contents, _course, _options, _orphan, _parcel, _session,
                    _torch_batch)
 from hpdsl._frameworks import watcher
 from hpdsl.torch import (Contents, Loader, MapLoader, Sampler, Samples,
@@ -401,6 +402,12 @@ def prepared(ds):
                       (hpdsl.torch.Iterable(ds), "Iterable")):
         assert repr(one).startswith(f"<hpdsl.torch.{name} of '{ds.path}"), one
     assert not {"Any", "Course"} & set(dir(hpdsl.torch)), dir(hpdsl.torch)
+    # Type checkers know its options.
+    known = set(_options.LoaderOptions.__annotations__)
+    ours = {*inspect.signature(_course.Course).parameters, *hpdsl.torch._HOW}
+    assert known >= ours - {"dataset", "batch_size"}, ours - known
+    assert known - ours <= {"in_order", *inspect.signature(
+        torch.utils.data.DataLoader).parameters}, known - ours
     assert {"Loader", "ImageFolder"} <= set(dir(hpdsl.torch))
     for prepare in accelerate_prepares, lightning_prepares:
         seen = {}

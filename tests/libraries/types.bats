@@ -82,6 +82,9 @@ strict()
 		hpdsl.Loader(ds, batchsize=3)  # wrong
 		hpdsl.Choice(ds, split=0.9)  # wrong
 		Loader(ds, 8, collate="lists")  # wrong
+		Loader(ds, 8, seeed=1)  # wrong
+		Loader(ds, 8, seed="1")  # wrong
+		Loader(ds, 8, seed=1, choice=hpdsl.Choice(ds), pin_memory=True, memory="2G")
 		ds[3].jpg  # wrong
 		text: str = ds[3]["jpg"]  # wrong
 		hpdsl.torch.evaluate(ds, 8).epoch  # wrong

@@ -59,7 +59,10 @@ from ._session import Session, effective, only_dataloaders
 from ._torch_batch import Batch
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from ._folder import DatasetFolder, ImageFolder
+    from ._options import LoaderOptions
 
 __all__ = ["Batch", "Contents", "DatasetFolder", "Evaluation", "ImageFolder",
            "Iterable", "Loader", "MapLoader", "Places", "Sampler", "Samples", "evaluate"]
@@ -147,14 +150,14 @@ class Loader(Loop[T]):
     @overload
     def __init__(self: "Loader[Batch]", dataset: Data, batch_size: int = LEFT_OUT, *,
                  decode: Decode = None, collate: Collate = None,
-                 form: None = None, num_workers: int = 0, **options: Any
-                 ) -> None: ...
+                 form: None = None, num_workers: int = 0,
+                 **options: Unpack[LoaderOptions]) -> None: ...
 
     @overload
     def __init__(self, dataset: Data, batch_size: int = LEFT_OUT, *,
                  decode: Decode = None, collate: Collate = None,
                  form: Callable[[Batch], T], num_workers: int = 0,
-                 **options: Any) -> None: ...
+                 **options: Unpack[LoaderOptions]) -> None: ...
 
     def __init__(self, dataset: Data, batch_size: int = LEFT_OUT, *,
                  decode: Decode = None, collate: Collate = None,
