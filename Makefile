@@ -362,6 +362,7 @@ $(LIBRARIES)/made: tests/libraries/requirements.txt
 check-libraries: $(LIBRARIES)/made $(call needs,$(CHOSEN)) ## what needs those libraries
 	@PYTHON='$(abspath $(LIBRARIES))/bin/python' $(TEST_ENV) \
 		tests/all libraries $(TEST_JOBS) $(call prog,$(CHOSEN))
+	@BUILD='$(BUILD)' tests/libraries/tried $(LIBRARIES) $(if $(TESTS)$(AREA),,keep)
 
 quick: $(call needs,$(TESTS_HERE)) ## all unit tests and the quickest of commands: two minutes
 	$(call prove,quick,$(TEST_JOBS),$(TESTS_HERE))
