@@ -1628,6 +1628,8 @@ def wrong(ds):
              lambda: Loader(torch.utils.data.Subset(Samples(ds), [1, 2]))),
             ("samples=subset.indices)", lambda: Loader(
                 ds, choice=torch.utils.data.Subset(ds, [1, 2]))),
+            ("samples=[numbers[i] for i in subset.indices])", lambda: Loader(
+                torch.utils.data.Subset(hpdsl.Choice(ds, samples=[3, 5]), [1]))),
             ("3 ranks do not divide it; 2 or 4 do", lambda: Loader(
                 ds, order=hpdsl.Order(batch=4), rank=0, ranks=3)),
             ("no DataLoader around it", lambda: Loader(ds)[0]),

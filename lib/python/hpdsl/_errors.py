@@ -199,4 +199,7 @@ def _subset(given: Any) -> str:
     if hasattr(of, "samples"):
         return (": wanted the ImageFolder itself, and its part as "
                 "choice=hpdsl.Choice(folder.dataset, split=(0, 0.9))")
+    if hasattr(of, "chosen"):  # a Choice, whose places these are
+        return (": wanted choice=hpdsl.Choice(ds, samples=[numbers[i] for i in "
+                "subset.indices]) with numbers = list(the choice that it is of)")
     return ": wanted choice=hpdsl.Choice(ds, samples=subset.indices)"
