@@ -226,6 +226,14 @@ class Choices(Packed):
                 "labels=, folder=, .*samples="):
             hpdsl.Choice(ds, ["class1"])
 
+    def test_what_there_is(self):
+        """Each once, where no name is near."""
+        self.assertEqual(str(no_argument("One", "order", ["self", "worker", "copy",
+                                                          "worker"])),
+                         "One has no argument 'order'; there are worker, copy")
+        self.assertEqual(str(no_argument("One", "wroker", ["worker"])),
+                         "One has no argument 'wroker': is it worker?")
+
     def test_names_in_the_page(self):
         """What hpdsl-python(7) has of other libraries is answered."""
         page = os.path.join(os.path.dirname(__file__),

@@ -222,7 +222,7 @@ def no_argument(of: str, name: str, known: Iterable[str]) -> TypeError:
                          f"{here}{more}")
     import difflib  # it takes its time
 
-    known = [one for one in known if one != "self"]
+    known = [one for one in dict.fromkeys(known) if one != "self"]
     close = difflib.get_close_matches(name, known, 1, _NEAR)
     return TypeError(f"{text}: is it {close[0]}?" if close else
                      f"{text}; there are {', '.join(known)}")

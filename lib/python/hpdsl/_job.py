@@ -30,7 +30,7 @@ def batch_size_of(given: Any) -> int:
                         "out; single samples are ds[n], or hpdsl.torch.Iterable's")
     size = number("batch_size", given)
     if not size and given is not LEFT_OUT:
-        raise UsageError("batch_size 0: wanted 1 at least, or none: then it is 64")
+        raise UsageError("batch_size 0: wanted 1 at least; left out it is 64")
     return size
 
 
