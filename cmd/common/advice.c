@@ -67,6 +67,8 @@ static const struct advice {
 	{ "index", "not a dataset, and no tar files", INFO },
 	{ "pack", ": no files to pack", INFO },
 	{ "pack", "portable names are taken", " (--names=portable)" },
+	{ "pack", " has the labels, so it is left out",
+	  "; --include='*' packs it, too" },
 	{ NULL, "; another folder of the path may name the class",
 	  ": --labels=dir:2; --labels=dir:1 takes this one" },
 	{ NULL, "; the two have to be named",

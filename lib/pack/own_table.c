@@ -81,8 +81,7 @@ static void tell(const struct hp_pack *p)
 	if (!watch->warn)
 		return;
 	snprintf(text, sizeof text,
-		 "%s: lies in the input and has the labels, so it is left out; "
-		 "--include='*' packs it, too",
+		 "%s: lies in the input and has the labels, so it is left out",
 		 hp_printable(name, strlen(name), buf));
 	watch->warn(watch->arg, text);
 }

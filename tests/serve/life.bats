@@ -248,7 +248,7 @@ get()
 	mkdir "$long"
 	staged "$long/in"
 	# what was killed and left alone goes with the next start
-	mkdir -p -m 700 "/tmp/hpdsl-$(id -u)"
+	[ -d "/tmp/hpdsl-$(id -u)" ] || mkdir -m 700 "/tmp/hpdsl-$(id -u)"
 	dead=/tmp/hpdsl-$(id -u)/$$.sock
 	python3 -c 'import socket, sys
 socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$dead"
