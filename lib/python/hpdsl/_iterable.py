@@ -19,7 +19,7 @@ from ._errors import annotate
 from ._loader import Loader
 from ._order import size_of
 from ._orphan import watch_trainer
-from ._parcel import Decoder
+from ._parcel import Decoder, check_takes, tell_bytes
 from ._rank import dealt_by, ranks_of
 from ._sample import Path, without_dot
 
@@ -70,6 +70,7 @@ class Iterable(data.IterableDataset):
         if not options.get("drop_last"):
             options.setdefault("end", "short")
         self._suffixes = suffixes_of(options.get("suffixes") or ())
+        check_takes(decode, tuple(map(without_dot, self._suffixes)))
         courses = inspect.signature(Course).parameters
         self._what = {name: options.pop(name) for name in list(options)
                       if name in courses}
@@ -133,6 +134,7 @@ class Iterable(data.IterableDataset):
             try:
                 made = self._decoder.decode(*of)
             except Exception as e:
+                tell_bytes(e)
                 annotate(e, self._decoder.where(self.dataset, number, names))
                 raise
             yield made, label
