@@ -1141,6 +1141,17 @@ def filled(ds):
         assert [text[:42] for text in texts] == [
             "epoch 0, step 6: 6 of 8 samples only fill "] * (end == "mask"), texts
         assert all(one.filename == __file__ for one in told)
+    # Who counts steps by len() never asks for the next one.
+    told_nothing()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        loader = few(ds, 0, 1, epochs=1)
+        rest = iter(loader)
+        for _ in range(len(loader)):
+            data, labels = next(rest)
+        assert not told, told
+        del rest
+    assert ["6 of 8" in str(one.message) for one in told] == [True], told
     # One in stored order counts something else, and is told by itself.
     told_nothing()
     with warnings.catch_warnings(record=True) as told:
