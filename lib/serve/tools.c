@@ -162,8 +162,10 @@ static void give(struct hpdsl_serve *s, const struct hpdsl_serve_request *q,
 	hp_answer_tag(s->pack, n->plain ? row->plain_checksum : row->checksum,
 		      n->tag);
 	give_range(q, n->plain ? row->plain_bytes : row->bytes, n);
-	if (n->fd < 0 && n->status == 200 && !n->head && !begin_sum(n))
-		n->status = 503;
+	if (n->fd < 0 && n->status == 200 && !n->head && !begin_sum(n)) {
+		n->status = 503; /* no memory, so no body either */
+		n->length = 0;
+	}
 }
 
 void hpdsl_serve_ask_local(struct hpdsl_serve *s,
