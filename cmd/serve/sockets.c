@@ -87,6 +87,12 @@ static bool is_dead(int dir, const char *name)
 	return dead;
 }
 
+/* As place.c calls them: hpdsl-mount has others in that folder. */
+static bool is_ours(const char *name)
+{
+	return strcmp(name + strspn(name, "0123456789abcdef-"), ".sock") == 0;
+}
+
 /*
  * Sockets of servers that were killed, whose directories have gone since, so
  * that nobody else takes them away.  One that was just made may not listen yet.
@@ -105,7 +111,8 @@ static void sweep(int dir)
 		return;
 	}
 	while ((d = readdir(all)))
-		if (fstatat(dir, d->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		if (is_ours(d->d_name) &&
+		    fstatat(dir, d->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    S_ISSOCK(st.st_mode) && st.st_mtime < old &&
 		    is_dead(dir, d->d_name))
 			unlinkat(dir, d->d_name, 0);
