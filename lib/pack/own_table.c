@@ -29,7 +29,8 @@ static const char *below(const char *path, const char *folder)
 								 NULL;
 }
 
-/* The pattern that this path of a member matches, and no other does. */
+/* The pattern of this path of a member alone; with a prefix, of the same path
+ * in any input. */
 static char *pattern_of(const char *path, bool prefix)
 {
 	char *text = hp_array(2 * strlen(path) + 4, 1), *to = text;
