@@ -90,6 +90,8 @@ struct hp_transfer {
 
 /* 0; -ENOMEM and ended() is not called. */
 int hp_transfer_start(struct hp_http *e, struct hp_transfer *t);
+/* It has a connection, and has begun to send its request. */
+bool hp_transfer_is_sent(const struct hp_http *e, const struct hp_transfer *t);
 /* At once, and its connection; ended() is not called. */
 void hp_transfer_stop(struct hp_http *e, struct hp_transfer *t);
 

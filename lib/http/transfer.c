@@ -154,6 +154,16 @@ int hp_transfer_start(struct hp_http *e, struct hp_transfer *t)
 	return 0;
 }
 
+bool hp_transfer_is_sent(const struct hp_http *e, const struct hp_transfer *t)
+{
+	double after = 0;
+
+	return t->easy &&
+	       e->curl->easy_getinfo(t->easy, HP_CURLINFO_PRETRANSFER_TIME,
+				     &after) == 0 &&
+	       after > 0;
+}
+
 /* Its socket may outlive it, in the cache, but asks it nothing any more. */
 void hp_transfer_stop(struct hp_http *e, struct hp_transfer *t)
 {

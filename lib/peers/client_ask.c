@@ -11,75 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Where ------------------------------------------------------------ */
-
-static uint32_t places(const struct hp_peers *p, uint32_t node)
-{
-	return hp_book_addresses(hp_peers_book(p), node) * HP_BOOK_PORTS;
-}
-
-/* Where it was found last, by this process or another of the node. */
-static bool known_place(struct hp_peers *p, struct hp_client_ask *a)
-{
-	const struct hp_peer *n = &p->peer[a->node];
-	const uint16_t port = hp_table_get(&p->table, a->node, p->now).port;
-
-	if (!n->found && !port)
-		return false;
-	a->address = n->found ? n->address : 0;
-	a->port = n->found ? n->port : port;
-	return true;
-}
-
-/* Sets address and port to the next place; false: there is none left. */
-static bool next_place(struct hp_peers *p, struct hp_client_ask *a)
-{
-	struct hp_peer *n = &p->peer[a->node];
-	uint32_t at;
-
-	if (!a->known) {
-		a->known = true;
-		a->ports.place = n->first_place;
-		if (places(p, a->node) && known_place(p, a))
-			return true;
-	}
-	if (!hp_ports_next(&a->ports, places(p, a->node), &at)) {
-		n->first_place = a->ports.place;
-		return false;
-	}
-	a->address = (uint8_t)(at / HP_BOOK_PORTS);
-	a->port = (uint16_t)(hp_peers_book(p)->head.port + at % HP_BOOK_PORTS);
-	return true;
-}
-
-static void found(struct hp_peers *p, struct hp_client_ask *a)
-{
-	struct hp_peer *n = &p->peer[a->node];
-
-	a->proven = true;
-	n->found = true;
-	n->address = a->address;
-	n->port = a->port;
-	if (a->address == 0)
-		hp_table_found(&p->table, a->node, p->now, a->port);
-}
-
-/* Silent there: next time elsewhere; without a connection, another address. */
-static void not_here(struct hp_peers *p, const struct hp_client_ask *a,
-		     bool connected)
-{
-	const uint32_t all = places(p, a->node);
-	struct hp_peer *n = &p->peer[a->node];
-	const uint32_t at = (uint32_t)(a->port - hp_peers_book(p)->head.port);
-
-	if (n->found || !all)
-		return;
-	if (!connected)
-		n->first_place = (a->address + 1U) * HP_BOOK_PORTS % all;
-	else
-		n->first_place = (a->address * HP_BOOK_PORTS + at + 1U) % all;
-}
-
 /* ---- What it says ----------------------------------------------------- */
 
 static void heard(struct hp_client_ask *a, uint64_t bytes)
@@ -129,7 +60,7 @@ static bool on_head(struct hp_transfer *t, const struct hp_head *h)
 	}
 	/* Before where it was found: that is written now, with this. */
 	hp_table_told(&p->table, a->node, hp_monotonic(), answer.load);
-	found(p, a);
+	hp_place_found(p, a);
 	heard(a, 0);
 	/* The connection is worth a few words for people. */
 	return a->said == HP_SAID_ALL ||
@@ -185,6 +116,7 @@ static bool send_it(struct hp_peers *p, struct hp_client_ask *a)
 	a->said = HP_SAID_NOTHING;
 	a->proven = false;
 	a->got = 0;
+	a->until = hp_monotonic() + a->patience;
 	hp_carry_url(&a->what,
 		     hp_book_address(hp_peers_book(p), a->node, a->address).ip,
 		     a->port, a->url);
@@ -203,7 +135,7 @@ static bool send_it(struct hp_peers *p, struct hp_client_ask *a)
 /* A place that may be somebody else's, or nobody's. */
 static bool try_next(struct hp_peers *p, struct hp_client_ask *a)
 {
-	if (!next_place(p, a))
+	if (!hp_place_next(p, a))
 		return false;
 	a->retried = false;
 	if (!send_it(p, a))
@@ -269,6 +201,21 @@ static enum hp_said verdict(const struct hp_client_ask *a,
 	}
 }
 
+/* What a walk is worth that found nobody. */
+static enum hp_said nowhere(const struct hp_client_ask *a)
+{
+	return a->said == HP_SAID_SELF ? HP_SAID_SELF :
+	       a->unproven	       ? HP_SAID_UNPROVEN :
+					 HP_SAID_FAILED;
+}
+
+void hp_ask_elsewhere(struct hp_peers *p, struct hp_client_ask *a)
+{
+	hp_transfer_stop(p->engine, &a->t);
+	if (!try_next(p, a))
+		ended_by_itself(p, a, nowhere(a));
+}
+
 static void on_end(struct hp_transfer *t, enum hp_transfer_end how)
 {
 	struct hp_client_ask *a = (struct hp_client_ask *)t;
@@ -285,11 +232,9 @@ static void on_end(struct hp_transfer *t, enum hp_transfer_end how)
 	} else if (waits && !a->proven) {
 		if (try_next(p, a))
 			return;
-		said = a->said == HP_SAID_SELF ? HP_SAID_SELF :
-		       a->unproven	       ? HP_SAID_UNPROVEN :
-						 HP_SAID_FAILED;
+		said = nowhere(a);
 	} else if (how == HP_TRANSFER_SILENT) {
-		not_here(p, a, false);
+		hp_place_not_here(p, a, false);
 	}
 	if (a->proven && how == HP_TRANSFER_ANSWERED) {
 		n->used = p->now;
@@ -342,7 +287,7 @@ void hp_ask_end(struct hp_peers *p, struct hp_client_ask *a, enum hp_said said,
 {
 	hp_transfer_stop(p->engine, &a->t);
 	if (a->at == HP_ASK_OPEN && how == HP_END_GIVEN_UP && !a->proven)
-		not_here(p, a, true);
+		hp_place_not_here(p, a, true);
 	no_longer_there(p, a);
 	if (a->at == HP_ASK_OPEN)
 		tell_health(p, a, how);
@@ -359,12 +304,13 @@ void hp_ask_drop(struct hp_peers *p, struct hp_client_ask *a, bool leave)
 {
 	a->part = NULL;
 	a->to = NULL;
-	a->until = p->now + HP_LEFT_FOR;
+	a->patience = HP_LEFT_FOR;
+	a->until = p->now + a->patience;
 	if (a->at == HP_ASK_ENDED || (leave && a->at == HP_ASK_OPEN))
 		return;
 	hp_transfer_stop(p->engine, &a->t);
 	if (a->at == HP_ASK_OPEN && !a->proven)
-		not_here(p, a, true);
+		hp_place_not_here(p, a, true);
 	no_longer_there(p, a);
 	if (a->at == HP_ASK_OPEN)
 		tell_health(p, a, HP_END_GIVEN_UP);

@@ -14,7 +14,8 @@ bool hp_peer_is_coming(struct hp_peers *p, uint32_t node, uint32_t chunk)
 
 bool hp_peer_is_starting(struct hp_peers *p, uint32_t node)
 {
-	return hp_table_is_starting(&p->table, node, p->now);
+	return hp_table_is_starting(&p->table, node, p->now) &&
+	       !hp_health_is_mute(&p->peer[node].health);
 }
 
 bool hp_peer_has_other(struct hp_peers *p, uint32_t node, uint32_t chunk,
@@ -134,7 +135,7 @@ static void ask_have(struct hp_peers *p, uint32_t node)
 				   .chunk = HP_ASK_NO_CHUNK,
 				   .last = HP_ASK_NO_LAST };
 	n->owed += size;
-	a->until = p->now + hp_rates_due(&p->rates, &n->rate, size);
+	a->patience = hp_rates_due(&p->rates, &n->rate, size);
 	hp_ask_open(p, a);
 }
 
@@ -163,11 +164,16 @@ void hp_peer_have(struct hp_peers *p, struct hp_client_ask *a)
 static int may_send(struct hp_peers *p, struct hp_peer *n,
 		    struct hp_client_ask *a)
 {
-	if (a->what.adopt || a->sure)
+	/* By its list it is found: what is silent after that has to fetch it.
+	 */
+	const bool known = hp_place_is_known(p, a->node);
+
+	if (known && (a->what.adopt || a->sure))
 		return 1;
 	if (n->have_asked)
 		return -1;
-	if (hp_have_wants(&n->have, a->what.chunk, a->what.kind, p->now)) {
+	if (!known ||
+	    hp_have_wants(&n->have, a->what.chunk, a->what.kind, p->now)) {
 		ask_have(p, a->node);
 		return n->queue ? -1 : 0;
 	}
@@ -233,7 +239,7 @@ static void ask_for_life(struct hp_peers *p, uint32_t node)
 				   .node = node,
 				   .chunk = HP_ASK_NO_CHUNK,
 				   .last = HP_ASK_NO_LAST };
-	a->until = p->now + HP_LATE_AFTER;
+	a->patience = HP_LATE_AFTER;
 	p->peer[node].owed += a->n;
 	hp_ask_open(p, a);
 }
@@ -249,6 +255,16 @@ static struct hp_client_ask *too_long(const struct hp_peers *p, uint32_t node)
 	return a;
 }
 
+/* At a place that may be another program's. */
+static struct hp_client_ask *mute_one(struct hp_peers *p, uint32_t node)
+{
+	struct hp_client_ask *a = p->peer[node].open;
+
+	while (a && !hp_place_is_mute(p, a))
+		a = a->next;
+	return a;
+}
+
 /* A list that drips is no better than none. */
 void hp_peer_time(struct hp_peers *p, uint32_t node)
 {
@@ -256,6 +272,8 @@ void hp_peer_time(struct hp_peers *p, uint32_t node)
 
 	if (p->now >= life_at(&p->peer[node]))
 		ask_for_life(p, node);
+	while ((a = mute_one(p, node)))
+		hp_ask_elsewhere(p, a);
 	while ((a = too_long(p, node)))
 		hp_ask_end(p, a, HP_SAID_LATE,
 			   hp_is_have(a) ? HP_END_FAILED : HP_END_GIVEN_UP);
@@ -265,9 +283,13 @@ uint64_t hp_peer_next(const struct hp_peers *p, uint32_t node)
 {
 	uint64_t t = life_at(&p->peer[node]);
 
-	for (const struct hp_client_ask *a = p->peer[node].open; a; a = a->next)
+	for (const struct hp_client_ask *a = p->peer[node].open; a;
+	     a = a->next) {
 		if (!a->part && a->until < t)
 			t = a->until;
+		if (hp_place_is_sought(a) && a->sought_until < t)
+			t = a->sought_until;
+	}
 	return t;
 }
 

@@ -15,6 +15,11 @@ static uint64_t silent(const struct hp_health *h, uint64_t now)
 	return h->owed && now > h->heard ? now - h->heard : 0;
 }
 
+static uint64_t late_after(const struct hp_health *h)
+{
+	return h->sought ? HP_SOUGHT_AFTER : HP_LATE_AFTER;
+}
+
 /* Requests that fail at once are one failure: only a probe's counts again. */
 static void suspect(struct hp_health *h, uint64_t now)
 {
@@ -40,7 +45,7 @@ bool hp_health_may(const struct hp_health *h, uint64_t now)
 {
 	switch (h->is) {
 	case HP_HEALTH_WELL:
-		return silent(h, now) < HP_LATE_AFTER;
+		return silent(h, now) < late_after(h);
 	case HP_HEALTH_SUSPECT:
 		return !h->owed && now >= h->probe_at;
 	default:
@@ -59,10 +64,16 @@ void hp_health_asked(struct hp_health *h, uint64_t now)
 	}
 }
 
+void hp_health_sought(struct hp_health *h)
+{
+	h->sought = true;
+}
+
 void hp_health_heard(struct hp_health *h, uint64_t now)
 {
 	h->heard = step(h, now);
 	h->mute = 0;
+	h->sought = false;
 	if (h->is != HP_HEALTH_BANNED)
 		h->is = HP_HEALTH_WELL;
 }
@@ -70,6 +81,11 @@ void hp_health_heard(struct hp_health *h, uint64_t now)
 bool hp_health_is_doubted(const struct hp_health *h)
 {
 	return h->is == HP_HEALTH_SUSPECT || h->mute;
+}
+
+bool hp_health_is_mute(const struct hp_health *h)
+{
+	return h->is == HP_HEALTH_LATE || h->mute;
 }
 
 /* Not a word of it: once it may have had much to do. */
@@ -123,7 +139,7 @@ enum hp_health_do hp_health_look(struct hp_health *h, uint64_t now)
 		suspect(h, now);
 		return HP_DO_CLOSE;
 	}
-	if (quiet < HP_LATE_AFTER)
+	if (quiet < late_after(h))
 		return HP_DO_NOTHING;
 	if (h->is == HP_HEALTH_WELL)
 		h->is = HP_HEALTH_LATE;
@@ -136,7 +152,7 @@ uint64_t hp_health_next(const struct hp_health *h)
 {
 	if (!h->owed)
 		return UINT64_MAX;
-	return h->heard + (silent(h, h->now) < HP_LATE_AFTER ? HP_LATE_AFTER :
+	return h->heard + (silent(h, h->now) < late_after(h) ? late_after(h) :
 							       HP_CLOSED_AFTER);
 }
 

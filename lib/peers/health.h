@@ -5,12 +5,13 @@
  * not go back; where it seems to, nothing happens.
  *
  * Well: it answers.  Late: it owes an answer, and not a byte of it came for a
- * second; whatever it is asked for goes elsewhere, and what it owes is the
- * probe.  Suspect: it refused or was reset, was late for five seconds, or was
- * given up twice before it had said a word; its connections are to be closed,
- * and one request in 1, 2, 4 .. 30 seconds is let through, a probe, for which a
- * moment has to be enough.  Banned: three times its bytes were not what their
- * checksums say; that is for good.
+ * second, or for half a one while its server is still looked for; whatever it
+ * is asked for goes elsewhere, and what it owes is the probe.  Suspect: it
+ * refused or was reset, was late for five seconds, or was given up twice before
+ * it had said a word; its connections are to be closed, and one request in 1,
+ * 2, 4 .. 30 seconds is let through, a probe, for which a moment has to be
+ * enough.  Banned: three times its bytes were not what their checksums say;
+ * that is for good.
  *
  * One byte makes it well again, but where it is banned.
  */
@@ -22,6 +23,8 @@
 
 #define HP_SECOND UINT64_C(1000000000)
 #define HP_LATE_AFTER HP_SECOND
+/* .. of a server that was never found: what is silent may not even be one */
+#define HP_SOUGHT_AFTER (HP_SECOND / 2)
 /* .. of who did not answer before, or is asked in place of one who did not */
 #define HP_HURRIED_AFTER (HP_SECOND / 10)
 #define HP_CLOSED_AFTER (5 * HP_SECOND)
@@ -48,6 +51,7 @@ struct hp_health {
 	uint64_t probe_at; /* of a suspect one */
 	uint64_t wait;	   /* between two probes */
 	bool probed;	   /* a suspect one, since it last failed */
+	bool sought;	   /* asked where its server was never found */
 	uint64_t mute; /* when it was given up, and silent; 0: it was heard */
 };
 
@@ -64,8 +68,13 @@ bool hp_health_may(const struct hp_health *h, uint64_t now);
 
 /* It was silent when it was asked last: what it is asked for now is a probe. */
 bool hp_health_is_doubted(const struct hp_health *h);
+/* It is silent, or was when it was last asked.  One that is only just starting
+ * refuses. */
+bool hp_health_is_mute(const struct hp_health *h);
 
 void hp_health_asked(struct hp_health *h, uint64_t now);
+/* .. at a place where its server was never found: a byte ends that. */
+void hp_health_sought(struct hp_health *h);
 void hp_health_heard(struct hp_health *h, uint64_t now);
 void hp_health_ended(struct hp_health *h, uint64_t now, enum hp_health_end how);
 

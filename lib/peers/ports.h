@@ -4,6 +4,10 @@
  * server: one after the other, in a circle, and at no more than so many, as
  * each may take its time to say that it is somebody else's.  Where it ends the
  * next request goes on.
+ *
+ * A place that takes the connection and says nothing is passed over: it may be
+ * somebody else's, or the server has much to do.  So the first of these comes a
+ * second time, after all others, and last.
  */
 #ifndef HP_PEERS_PORTS_H
 #define HP_PEERS_PORTS_H
@@ -16,9 +20,13 @@ enum { HP_PORTS_MOST = 32 };
 struct hp_ports {
 	uint32_t place; /* the next one */
 	uint32_t tried;
+	uint32_t mute; /* plus 1: the first that said nothing; 0: none did */
+	bool again;    /* it has come a second time */
 };
 
 /* Of all, where 0 are none; false: no more. */
 bool hp_ports_next(struct hp_ports *w, uint32_t all, uint32_t *ret_place);
+/* At that place there was a connection, and no word in time. */
+void hp_ports_mute(struct hp_ports *w, uint32_t place);
 
 #endif

@@ -6,7 +6,7 @@
  * want (want.h) that decides; and what is asked of a node for a part is an ask,
  * one HTTP request or several, until one finds the port.  Files call downwards
  * only: client.c, client_turn.c, client_part.c, client_peer.c, client_ask.c,
- * client_tell.c.
+ * client_place.c, client_tell.c.
  */
 #ifndef HP_PEERS_PRIVATE_H
 #define HP_PEERS_PRIVATE_H
@@ -36,6 +36,8 @@ enum {
 #define HP_LOAD_AGE (2 * HP_SECOND)
 /* Who fetches something for us, and says nothing, is asked whether he lives. */
 #define HP_LIFE_AFTER (HP_SECOND / 4)
+/* A place where nobody was found before may take so long to say a word. */
+#define HP_PLACE_AFTER (HP_SECOND / 4)
 /* Who has no time now is asked after others for so long. */
 #define HP_BUSY_FOR HP_SECOND
 
@@ -55,6 +57,7 @@ struct hp_client_ask {
 	enum { HP_ASK_QUEUED, HP_ASK_OPEN, HP_ASK_ENDED } at;
 	bool sure, late;
 	uint64_t until;		    /* of an open one without a part: its end */
+	uint64_t patience;	    /* .. from when it was sent there */
 	uint64_t asked;		    /* when it was opened */
 	struct hp_client_ask *next; /* of the same, at the same */
 
@@ -68,6 +71,7 @@ struct hp_client_ask {
 
 	/* Where: as it is known, and then by a walk. */
 	bool known, proven, unproven, retried;
+	uint64_t sought_until; /* then at the next place; 0: here it stays */
 	struct hp_ports ports;
 	uint8_t address;
 	uint16_t port;
@@ -201,10 +205,27 @@ void hp_peers_to_origin(struct hp_peers *p, uint32_t node,
 void hp_peers_note(struct hp_peers *p, uint32_t node, enum hp_client_why why);
 void hp_peers_note_text(struct hp_peers *p, const char *text);
 
+/* ---- client_place.c --------------------------------------------------- */
+
+/* This process found it, or another of the node. */
+bool hp_place_is_known(struct hp_peers *p, uint32_t node);
+/* Sets address and port to the next place; false: there is none left. */
+bool hp_place_next(struct hp_peers *p, struct hp_client_ask *a);
+void hp_place_found(struct hp_peers *p, struct hp_client_ask *a);
+/* Silent there: next time elsewhere; without a connection, another address. */
+void hp_place_not_here(struct hp_peers *p, const struct hp_client_ask *a,
+		       bool connected);
+/* Is its server still looked for? */
+bool hp_place_is_sought(const struct hp_client_ask *a);
+/* .. and has it been silent for too long where it is looked for now? */
+bool hp_place_is_mute(struct hp_peers *p, struct hp_client_ask *a);
+
 /* ---- client_ask.c ----------------------------------------------------- */
 
 /* Sends it; its end comes to p->ended, or is there already. */
 void hp_ask_open(struct hp_peers *p, struct hp_client_ask *a);
+/* Where it is it is not heard: at the next place, where there is one. */
+void hp_ask_elsewhere(struct hp_peers *p, struct hp_client_ask *a);
 /* It is over, as a->said says, and comes to p->ended. */
 void hp_ask_end(struct hp_peers *p, struct hp_client_ask *a, enum hp_said said,
 		enum hp_health_end how);

@@ -16,6 +16,7 @@ enum {
 };
 #define SECOND UINT64_C(1000000000)
 #define FIND_MOST (10 * SECOND)	 /* to find one */
+#define PLACE_MOST (SECOND / 2)	 /* for a word, at each of its places */
 #define SMALL_MOST (2 * SECOND)	 /* for an answer, from its request on */
 #define LARGE_MOST (10 * SECOND) /* the same, of a large one */
 
@@ -51,6 +52,11 @@ struct prober {
 	bool over; /* under the lock */
 };
 
+static uint64_t answer_most(const struct slot *s)
+{
+	return s->n < SMALL ? SMALL_MOST : LARGE_MOST;
+}
+
 /* ---- An answer -------------------------------------------------------- */
 
 static bool on_head(struct hp_transfer *t, const struct hp_head *h)
@@ -67,6 +73,7 @@ static bool on_head(struct hp_transfer *t, const struct hp_head *h)
 
 	s->heard = true;
 	s->ended = hp_monotonic();
+	s->until = s->sent + answer_most(s);
 	s->good = is == HP_ANSWER_GOOD;
 	s->came = s->good		   ? HP_CAME_WELL :
 		  is != HP_ANSWER_UNPROVEN ? HP_CAME_NOT :
@@ -194,7 +201,10 @@ static void ask(struct slot *s, uint64_t now)
 	fill(s);
 	s->retried = false;
 	s->at = SENT;
-	s->until = now + (s->n < SMALL ? SMALL_MOST : LARGE_MOST);
+	/* That fits into FIND_MOST for all ports, where others listen there. */
+	s->until = now + (s->p->node[s->node].step == HP_PROBE_FIND ?
+				  PLACE_MOST :
+				  answer_most(s));
 	if (send_it(s))
 		return;
 	s->came = HP_CAME_SELF;
@@ -225,6 +235,10 @@ static void go_on(struct slot *s, uint64_t now)
 
 static void look_at(struct slot *s, uint64_t now)
 {
+	/* Without a connection it comes to its end by itself. */
+	if (s->at == SENT && now >= s->until &&
+	    !hp_transfer_is_sent(s->p->engine, &s->t))
+		s->until = now + PLACE_MOST;
 	if (s->at == SENT && now >= s->until) {
 		hp_transfer_stop(s->p->engine, &s->t);
 		s->came = HP_CAME_MUTE;

@@ -558,6 +558,30 @@ static void a_server_at_another_port_is_found(void **state)
 	fault_nodes_close(&nine, c);
 }
 
+/* Another program took all ports but the last two, and says nothing: no read
+ * waits while the search goes on from port to port. */
+static void a_server_behind_mute_ports_is_found(void **state)
+{
+	const uint64_t most = hp_monotonic() + 60 * HP_SECOND;
+	struct hp_client *c;
+	struct hp_client_got got;
+
+	(void)state;
+	fault_nodes_tell(&nine, "port 2 %u", nine.head.port + 14u);
+	for (unsigned i = 0; i < 14; i++)
+		fault_nodes_tell(&nine, "squat 2 %u mute", nine.head.port + i);
+	/* part 2 of 9 is on node 2 alone */
+	c = fault_nodes_client(&nine);
+	do {
+		got = peer_read(&nine, c, 2, 0, 1000);
+		hp_sleep(10000000);
+	} while (got.node != 2 && hp_monotonic() < most);
+	assert_int_equal(got.node, 2);
+	/* It was late once: after that it was not asked until it was found. */
+	assert_true(stats(c).hedged <= 1);
+	fault_nodes_close(&nine, c);
+}
+
 /* F26: it closes just as the next request comes. */
 static void a_connection_that_ends_under_a_request(void **state)
 {
@@ -723,6 +747,7 @@ int main(void)
 		cmocka_unit_test(without_a_table_it_reads_on),
 		AT_ANY_PACE(who_sends_wrong_bytes_is_left_alone),
 		AT_ANY_PACE(a_server_at_another_port_is_found),
+		cmocka_unit_test(a_server_behind_mute_ports_is_found),
 		AT_ANY_PACE(a_connection_that_ends_under_a_request),
 		cmocka_unit_test(whatever_they_do),
 	};

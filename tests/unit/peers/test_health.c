@@ -70,6 +70,28 @@ static void silence_is_late_then_closed(void **state)
 	assert_true(hp_health_next(&h) == UINT64_MAX);
 }
 
+/* Half a second is enough where nobody was ever found; a byte ends that. */
+static void who_is_sought_is_late_sooner(void **state)
+{
+	struct hp_health h = { 0 };
+
+	(void)state;
+	hp_health_asked(&h, HP_SECOND);
+	hp_health_sought(&h);
+	assert_true(hp_health_next(&h) == 1500 * MS);
+	assert_int_equal(hp_health_look(&h, 1500 * MS - 1), HP_DO_NOTHING);
+	assert_false(hp_health_is_mute(&h));
+	assert_int_equal(hp_health_look(&h, 1500 * MS), HP_DO_ELSEWHERE);
+	assert_true(hp_health_is_mute(&h));
+	assert_true(hp_health_next(&h) == 6 * HP_SECOND);
+	hp_health_heard(&h, 2 * HP_SECOND);
+	assert_false(hp_health_is_mute(&h));
+	assert_true(hp_health_next(&h) == 3 * HP_SECOND);
+	/* who refuses is not mute */
+	hp_health_ended(&h, 2 * HP_SECOND, HP_END_FAILED);
+	assert_false(hp_health_is_mute(&h));
+}
+
 /* What is owed is the probe: the byte that comes after all. */
 static void who_was_late_is_well_by_a_byte(void **state)
 {
@@ -392,6 +414,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_answers_stays_well),
 		cmocka_unit_test(silence_is_late_then_closed),
+		cmocka_unit_test(who_is_sought_is_late_sooner),
 		cmocka_unit_test(who_was_late_is_well_by_a_byte),
 		cmocka_unit_test(probes_are_1_2_4_to_30_seconds),
 		cmocka_unit_test(who_is_given_up_twice_is_suspect),

@@ -42,10 +42,34 @@ static void every_place_is_tried(void **state)
 		}
 }
 
+/* What said nothing comes once more, after all others. */
+static void a_mute_place_comes_last_again(void **state)
+{
+	struct hp_ports w = { .place = 14 };
+	uint32_t at, n = 0;
+
+	(void)state;
+	while (n < 16 && hp_ports_next(&w, 16, &at)) {
+		if (at == 3 || at == 15)
+			hp_ports_mute(&w, at);
+		n++;
+	}
+	assert_int_equal(n, 16);
+	assert_false(w.again);
+	assert_true(hp_ports_next(&w, 16, &at));
+	assert_true(w.again);
+	assert_int_equal(at, 15);
+	hp_ports_mute(&w, at);
+	assert_false(hp_ports_next(&w, 16, &at));
+	/* the next request begins where this one did */
+	assert_int_equal(w.place, 14);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_place_is_tried),
+		cmocka_unit_test(a_mute_place_comes_last_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
