@@ -96,8 +96,8 @@ def faults(b):
     """Host 3 is the one that is lost; what its own reader has is told beside."""
     kinds = {
         "kill -9 of a server": (lambda: b.signal(3, IN, "KILL"), 1.0),
-        "its link cut": (lambda: b.link(3, "down"), 2.5),
-        "SIGSTOP of it": (lambda: b.signal(3, IN, "STOP"), 2.5),
+        "its link cut": (lambda: b.link(3, "down"), 1.0),
+        "SIGSTOP of it": (lambda: b.signal(3, IN, "STOP"), 1.0),
     }
     stall, often, ratio, own, origin = ({k: [] for k in kinds}
                                         for _ in range(5))
