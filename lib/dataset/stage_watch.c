@@ -15,6 +15,11 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Nanoseconds: a beat of so long ago says that the stager is at work, and the
+ * lock is not tried again before. */
+#define FRESH_BEAT UINT64_C(500000000)
+#define PROBE_AGE UINT64_C(250000000)
+
 /* Before a byte of it is looked at; fd is -1 if there is only a directory. */
 static int check_owner(const struct hp_stage_watch *w, int fd,
 		       struct hpdsl_error *err)
@@ -126,16 +131,54 @@ void hp_stage_watch_close(struct hp_stage_watch *w)
 	pthread_mutex_destroy(&w->lock);
 }
 
-/* By what changes in the file: is a stager at work? */
-static bool is_alive(const struct hp_stage_watch *w)
+/* A lock that is there and can be had is of a stager that is no more.  It is
+ * held for no longer than that takes; hpdsl-stage tries more than once. */
+static bool is_lock_free(const struct hp_stage_watch *w)
+{
+	hp_auto_fd f = { w->io, w->io->open(w->io, w->dir, HP_STAGE_LOCK,
+					    O_RDONLY | O_NOFOLLOW | O_NONBLOCK |
+						    O_NOCTTY,
+					    0) };
+
+	return f.fd >= 0 && w->io->lock(w->io, f.fd) >= 0;
+}
+
+/* Who waits looks again and again. */
+static bool is_orphan(struct hp_stage_watch *w, uint64_t now)
+{
+	if (!w->probed || now - w->probed >= PROBE_AGE) {
+		w->orphan = is_lock_free(w);
+		w->probed = now;
+	}
+	return w->orphan;
+}
+
+/* By what changes in the file, and where that is of a while ago by the lock: is
+ * a stager at work? */
+static bool is_alive(struct hp_stage_watch *w)
 {
 	/* As the whole file, of which no more is looked at. */
 	uint8_t p[HP_STATE_CHUNKS] __attribute__((aligned(8)));
 	const size_t n = HP_STATE_CHUNKS - HP_STATE_FIXED;
+	const uint64_t now = hp_monotonic();
 
-	return hp_io_pread_full(w->io, w->fd, p + HP_STATE_FIXED, n,
-				HP_STATE_FIXED) == (ssize_t)n &&
-	       hp_state_alive(p, &w->header, w->boot_id, hp_monotonic());
+	if (w->fd < 0)
+		return !is_orphan(w, now);
+	if (hp_io_pread_full(w->io, w->fd, p + HP_STATE_FIXED, n,
+			     HP_STATE_FIXED) != (ssize_t)n ||
+	    !hp_state_alive(p, &w->header, w->boot_id, now))
+		return false;
+	return hp_state_last_beat(p) + FRESH_BEAT > now || !is_orphan(w, now);
+}
+
+bool hp_stage_watch_alive(struct hp_stage_watch *w)
+{
+	bool alive;
+
+	pthread_mutex_lock(&w->lock);
+	alive = is_alive(w);
+	pthread_mutex_unlock(&w->lock);
+	return alive;
 }
 
 void hp_stage_watch_see(struct hp_stage_watch *w, uint64_t chunk,
@@ -151,7 +194,8 @@ void hp_stage_watch_see(struct hp_stage_watch *w, uint64_t chunk,
 		ret->state = hp_state_of(byte);
 		ret->counts = hp_state_same_boot(&w->header, w->boot_id);
 	}
-	ret->alive = ret->state == HP_CHUNK_COMING && is_alive(w);
+	ret->alive =
+		(!ret->born || ret->state == HP_CHUNK_COMING) && is_alive(w);
 	pthread_mutex_unlock(&w->lock);
 }
 

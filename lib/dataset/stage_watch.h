@@ -24,13 +24,15 @@ struct hp_stage_watch {
 	int fd; /* -1: the stager has made none yet */
 	struct hp_state_header header;
 	uint64_t looked; /* when a newer one was looked for, hp_monotonic */
+	uint64_t probed; /* .. when the stager's lock was, and was it free? */
+	bool orphan;
 };
 
 /* What is known of a chunk. */
 struct hp_stage_seen {
 	enum hp_chunk_state state;
 	bool counts; /* of this boot, and whole: the state is to be believed */
-	bool alive;  /* a stager is at work */
+	bool alive;  /* a stager is at work; of what is here already: false */
 	bool born;   /* there is a state file */
 };
 
@@ -54,6 +56,9 @@ void hp_stage_watch_see(struct hp_stage_watch *w, uint64_t chunk,
  * zeros, if nothing is known, or nothing of it counts.
  */
 bool hp_stage_watch_all(struct hp_stage_watch *w, uint8_t *ret);
+
+/* Is a stager at work here?  One that was killed has left its lock. */
+bool hp_stage_watch_alive(struct hp_stage_watch *w);
 
 /*
  * Takes the file that has the name now, unless that was done less than age

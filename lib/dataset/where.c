@@ -95,6 +95,8 @@ static struct hp_where_step await_birth(struct hp_where *w,
 
 	if (!k->latest)
 		return renew(0);
+	if (!k->seen.alive)
+		return read_at(HP_AT_HERE, 0);
 	/* It is no matter of patience: there is nowhere else to go. */
 	if (k->now - k->opened < most && wait_a_little(w, k->now, most, &step))
 		return step;

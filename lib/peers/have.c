@@ -138,15 +138,19 @@ bool hp_have_is_coming(const struct hp_have_known *k, uint32_t chunk,
 	       !(k->vain && now < k->vain + HP_HAVE_AGE);
 }
 
-static bool is_old(const struct hp_have_known *k, uint64_t now)
+/* Of what was coming a second says more than of what was not. */
+static bool is_old(const struct hp_have_known *k, uint32_t chunk, uint64_t now)
 {
-	return now >= k->at + HP_HAVE_AGE;
+	return now >= k->at + (hp_have_is_coming(k, chunk, now) ?
+				       HP_HAVE_COMING_AGE :
+				       HP_HAVE_AGE);
 }
 
 bool hp_have_denies(const struct hp_have_known *k, uint32_t chunk,
 		    enum hp_ask_kind kind, uint64_t now)
 {
-	return k->list && !is_old(k, now) && !hp_have_is_form(k, chunk, kind);
+	return k->list && !is_old(k, chunk, now) &&
+	       !hp_have_is_form(k, chunk, kind);
 }
 
 bool hp_have_wants(const struct hp_have_known *k, uint32_t chunk,
@@ -154,7 +158,8 @@ bool hp_have_wants(const struct hp_have_known *k, uint32_t chunk,
 {
 	if (!k->at)
 		return true;
-	return is_old(k, now) && (k->old || !hp_have_is_form(k, chunk, kind));
+	return is_old(k, chunk, now) &&
+	       (k->old || !hp_have_is_form(k, chunk, kind));
 }
 
 void hp_have_denied(struct hp_have_known *k, uint32_t chunk,

@@ -277,15 +277,21 @@ static void look_at_book(struct hpdsl_serve *s, struct hpdsl_error *err)
 
 static void look_at_chunks(struct hpdsl_serve *s)
 {
+	struct hp_stage_watch *w = &s->ds->stage->watch;
 	uint64_t here = 0, coming = 0;
+	bool alive;
 
-	hp_stage_watch_renew(&s->ds->stage->watch, 0);
+	hp_stage_watch_renew(w, 0);
+	alive = hp_stage_watch_alive(w);
 	pthread_rwlock_wrlock(&s->lock);
-	hp_stage_watch_all(&s->ds->stage->watch, s->state);
+	hp_stage_watch_all(w, s->state);
 	for (uint32_t c = 0; c < s->chunks; c++) {
 		struct hpdsl_chunk row = { .compressed = false };
 		enum hp_chunk_state is = hp_state_of(s->state[c]);
 
+		/* Nobody brings it any more. */
+		if (is == HP_CHUNK_COMING && !alive)
+			is = HP_CHUNK_ABSENT;
 		if (is == HP_CHUNK_READY)
 			hpdsl_chunk_get(s->ds, c, &row, NULL);
 		hp_have_set(s->have, c, hp_serve_have(row.compressed, is));

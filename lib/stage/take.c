@@ -19,7 +19,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TRIES = 100 };
+enum { TRIES = 100, LOCK_TRIES = 5 };
+#define LOCK_PAUSE UINT64_C(10000000) /* nanoseconds */
 /* Nanoseconds between two touches of the lock, at least. */
 #define TOUCH UINT64_C(500000000)
 
@@ -152,6 +153,18 @@ static int is_named(const struct hpdsl_stage *s, int fd, struct stat *st)
 	return st->st_dev == now.st_dev && st->st_ino == now.st_ino;
 }
 
+/* Readers may try it for a moment, to see whether a stager is at work. */
+static int lock(const struct hpdsl_stage *s, int fd)
+{
+	int r = s->io->lock(s->io, fd);
+
+	for (int i = 0; r == -EWOULDBLOCK && i < LOCK_TRIES; i++) {
+		hp_sleep(LOCK_PAUSE);
+		r = s->io->lock(s->io, fd);
+	}
+	return r;
+}
+
 /* 1: locked; 0: it was removed meanwhile, try again. */
 static int try_lock(struct hpdsl_stage *s, struct hpdsl_error *err)
 {
@@ -165,7 +178,7 @@ static int try_lock(struct hpdsl_stage *s, struct hpdsl_error *err)
 	if (r == -ENOENT)
 		return 0; /* so was the directory */
 	if (r >= 0)
-		r = s->io->lock(s->io, f.fd);
+		r = lock(s, f.fd);
 	if (r == -EWOULDBLOCK)
 		return fail_busy(s, f.fd, err);
 	if (r >= 0)

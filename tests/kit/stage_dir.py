@@ -26,6 +26,7 @@ usage: stage_dir.py make DATASET DIR [WORD...]   DATASET is the origin
        stage_dir.py renew DIR WORD...      a new generation by rename: words as
                                            above, bytes and files as they are
 """
+import fcntl
 import os
 import shutil
 import struct
@@ -220,6 +221,8 @@ def apply(state, words):
 
 
 def keep_beating(folder):
+    lock = open(os.path.join(folder, LOCK), "rb")  # held, as a stager does
+    fcntl.flock(lock, fcntl.LOCK_EX)
     while True:
         poke(folder, BEAT, struct.pack("<Q", beat_now()))
         time.sleep(1) # clock: its beat, of the clock that readers look at

@@ -13,12 +13,14 @@
 #include "until.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -535,9 +537,13 @@ static void test_dead(void **state)
 
 	(void)state;
 	staged_begin(&f, 0);
-	for (int k = 0; k < 3; k++) {
+	for (int k = 0; k < 4; k++) {
 		staged_state(&f, HP_CHUNK_COMING);
-		if (k == 0)
+		if (k == 3) {
+			/* killed a second ago: nobody has its lock */
+			packed_put(staged_at(&f, HP_STAGE_LOCK), "x\n", 2);
+			hp_state_beat(f.state, hp_monotonic() - SECOND);
+		} else if (k == 0)
 			hp_state_beat(f.state, hp_monotonic() - 16 * SECOND);
 		else if (k == 1)
 			hp_state_beat(f.state, 0);
@@ -779,10 +785,13 @@ static void test_unborn(void **state)
 	struct hpdsl_dataset *ds;
 	struct staged f;
 	pthread_t t;
+	int lock;
 
 	(void)state;
 	staged_begin(&f, 0);
 	packed_put(staged_at(&f, HP_STAGE_LOCK), "x\n", 2);
+	lock = open(staged_at(&f, HP_STAGE_LOCK), O_RDONLY | O_CLOEXEC);
+	assert_int_equal(flock(lock, LOCK_EX | LOCK_NB), 0);
 	ds = staged_open(f.dir, NULL);
 	assert_int_equal(pthread_create(&t, NULL, put_later, &f), 0);
 	read_member(ds, 0);

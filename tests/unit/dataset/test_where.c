@@ -123,6 +123,8 @@ static void check_time(const struct world *w, const struct played *p)
 
 	if (w->notes & HP_NOTE_FAILED)
 		assert_int_equal(p->took, 0);
+	else if (!w->first.born && !w->first.alive)
+		assert_int_equal(p->took, 0);
 	else if (!w->first.born)
 		assert_true(
 			p->took <=
@@ -134,7 +136,8 @@ static void check_time(const struct world *w, const struct played *p)
 	    w->ready < w->patience)
 		assert_true(p->step.at != HP_AT_ORIGIN &&
 			    p->took < w->ready + 50 * MS);
-	if (!w->first.born && w->ready < birth && w->opened == 0 && !w->notes)
+	if (!w->first.born && w->first.alive && w->ready < birth &&
+	    w->opened == 0 && !w->notes)
 		assert_true(p->seen.born);
 }
 
@@ -162,7 +165,8 @@ static bool make_world(unsigned i, struct world *ret)
 #undef TAKE
 	/* Without a state file nothing is known. */
 	if (!ret->first.born)
-		ret->first = (struct hp_stage_seen){ 0 };
+		ret->first =
+			(struct hp_stage_seen){ .alive = ret->first.alive };
 	return i == 0;
 }
 

@@ -215,6 +215,30 @@ static void what_was_coming_and_did_not_is_believed_no_more(void **state)
 	hp_haves_free(k.list);
 }
 
+/* What was coming a second ago may be there: the list says so before the node
+ * is waited for once more. */
+static void what_is_coming_is_looked_at_each_second(void **state)
+{
+	struct hp_have_known k = told(START, HP_HAVE_COMING);
+
+	(void)state;
+	assert_true(hp_have_denies(&k, 3, HP_ASK_PLAIN, START));
+	assert_false(hp_have_wants(&k, 3, HP_ASK_PLAIN,
+				   START + HP_HAVE_COMING_AGE - 1));
+	assert_true(
+		hp_have_wants(&k, 3, HP_ASK_PLAIN, START + HP_HAVE_COMING_AGE));
+	assert_false(hp_have_denies(&k, 3, HP_ASK_PLAIN,
+				    START + HP_HAVE_COMING_AGE));
+	/* not what it was never to bring */
+	assert_true(hp_have_denies(&k, 1, HP_ASK_PLAIN,
+				   START + HP_HAVE_COMING_AGE));
+	/* nor what was waited for in vain */
+	hp_have_in_vain(&k, 3, START + HP_HAVE_COMING_AGE);
+	assert_true(
+		hp_have_denies(&k, 3, HP_ASK_PLAIN, START + HP_HAVE_AGE - 1));
+	hp_haves_free(k.list);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -227,6 +251,7 @@ int main(void)
 		cmocka_unit_test(a_list_that_serves_is_kept),
 		cmocka_unit_test(
 			what_was_coming_and_did_not_is_believed_no_more),
+		cmocka_unit_test(what_is_coming_is_looked_at_each_second),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
