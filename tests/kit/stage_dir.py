@@ -221,8 +221,6 @@ def apply(state, words):
 
 
 def keep_beating(folder):
-    lock = open(os.path.join(folder, LOCK), "rb")  # held, as a stager does
-    fcntl.flock(lock, fcntl.LOCK_EX)
     while True:
         poke(folder, BEAT, struct.pack("<Q", beat_now()))
         time.sleep(1) # clock: its beat, of the clock that readers look at
@@ -263,10 +261,13 @@ def make(origin, folder, words):
             state.states[n] = COMING
     with open(os.path.join(folder, LOCK), "w", encoding="ascii") as f:
         f.write("nobody\n")
-    apply(state, words)
-    save(folder, state)
-    if "keep-beating" in words:
-        keep_beating(folder)
+        f.flush()
+        if "keep-beating" in words:  # held before it beats, as by a stager
+            fcntl.flock(f, fcntl.LOCK_EX)
+        apply(state, words)
+        save(folder, state)
+        if "keep-beating" in words:
+            keep_beating(folder)
 
 
 def renew(folder, words):

@@ -322,7 +322,7 @@ missing()
 }
 
 @test "a reader that waits sees the next generation" {
-	stage make out st here=0-4 coming=5
+	stager out st here=0-4 coming=5
 	mv out gone
 	hpdsl-cat --sample 59 st > got 3>&- &
 	reader=$!
