@@ -37,8 +37,8 @@ from torch.utils.data._utils.pin_memory import pin_memory
 import hpdsl
 import hpdsl.torch
 from common import rounds, until_true
-from hpdsl import (_boxes, _contents, _course, _options, _orphan, _parcel, _session,
-                   _torch_batch)
+from hpdsl import (_boxes, _contents, _course, _evaluation, _iterable, _options, _orphan,
+                   _parcel, _session, _torch_batch)
 from hpdsl._frameworks import watcher
 from hpdsl.torch import (Contents, Loader, MapLoader, Sampler, Samples,
                          evaluate)
@@ -393,6 +393,29 @@ def lightning_prepares(loader, rank, ranks):
     return loader
 
 
+def options_known():
+    """Type checkers know those that each takes."""
+    def of(kind):
+        return set(inspect.signature(kind).parameters)
+
+    courses = of(_course.Course) - {"dataset", "batch_size"}
+    reads, data = set(hpdsl.torch._HOW), of(torch.utils.data.DataLoader) - {
+        "dataset", *_session._OURS, *_session._NOT_THEIRS}
+    orders = {*_evaluation.ORDERS, "drop_last", "choice", "end"}
+    for name, wanted in (
+            ("Loader", courses | reads | data),
+            ("Evaluate", courses - orders | {"shuffle", "drop_last"} | reads | data),
+            ("Sampler", courses), ("MapLoader", data),
+            ("Iterable", of(hpdsl.Loader) - {"dataset", "batch_size"} -
+             set(_iterable._NOT_SAID))):
+        known = set(getattr(_options, name + "Options").__annotations__)
+        if name != "MapLoader":
+            wanted = wanted - {"num_workers"}
+        # Another torch may have others.
+        assert known >= wanted - data, (name, wanted - known)
+        assert known - wanted <= {"pin_memory_device"}, (name, known - wanted)
+
+
 def prepared(ds):
     """Loaders that a framework prepares for its processes again give each
     sample once; what they are is printed."""
@@ -402,12 +425,7 @@ def prepared(ds):
                       (hpdsl.torch.Iterable(ds), "Iterable")):
         assert repr(one).startswith(f"<hpdsl.torch.{name} of '{ds.path}"), one
     assert not {"Any", "Course"} & set(dir(hpdsl.torch)), dir(hpdsl.torch)
-    # Type checkers know its options.
-    known = set(_options.LoaderOptions.__annotations__)
-    ours = {*inspect.signature(_course.Course).parameters, *hpdsl.torch._HOW}
-    assert known >= ours - {"dataset", "batch_size"}, ours - known
-    assert known - ours <= {"in_order", *inspect.signature(
-        torch.utils.data.DataLoader).parameters}, known - ours
+    options_known()
     assert {"Loader", "ImageFolder"} <= set(dir(hpdsl.torch))
     for prepare in accelerate_prepares, lightning_prepares:
         seen = {}

@@ -85,6 +85,17 @@ strict()
 		Loader(ds, 8, seeed=1)  # wrong
 		Loader(ds, 8, seed="1")  # wrong
 		Loader(ds, 8, seed=1, choice=hpdsl.Choice(ds), pin_memory=True, memory="2G")
+		hpdsl.torch.evaluate(ds, 8, seed=1)  # wrong
+		hpdsl.torch.evaluate(ds, 8, shuffle=True)  # wrong
+		hpdsl.torch.evaluate(ds, 8, shuffle=False, skip_bad=True, timeout=60)
+		sampler = hpdsl.torch.Sampler(ds, 8, memory="2G")  # wrong
+		sampler = hpdsl.torch.Sampler(ds, 8, seed=1, epochs=3, rank=0, ranks=2)
+		hpdsl.torch.MapLoader(hpdsl.torch.Samples(ds), sampler, seed=1)  # wrong
+		hpdsl.torch.MapLoader(hpdsl.torch.Samples(ds), sampler, num_workers="4")  # wrong
+		hpdsl.torch.MapLoader(hpdsl.torch.Samples(ds), sampler, num_workers=4)
+		hpdsl.torch.Iterable(ds, share="rank", rank=0)  # wrong
+		hpdsl.torch.Iterable(ds, share="caller", choice=ds)  # wrong
+		hpdsl.torch.Iterable(ds, share="none", seed=1, suffixes=["jpg"], memory="2G")
 		ds[3].jpg  # wrong
 		text: str = ds[3]["jpg"]  # wrong
 		hpdsl.torch.evaluate(ds, 8).epoch  # wrong

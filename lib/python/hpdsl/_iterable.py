@@ -5,7 +5,8 @@ them and batches by itself."""
 from __future__ import annotations
 
 import inspect
-from typing import Any, Callable, Dict, Iterator, Literal, Optional, Tuple, Union
+from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterator, Literal, Optional,
+                    Tuple, Union)
 
 import torch
 import torch.utils.data as data
@@ -22,6 +23,11 @@ from ._orphan import watch_trainer
 from ._parcel import Decoder, check_takes, tell_bytes
 from ._rank import dealt_by, ranks_of
 from ._sample import Path, without_dot
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._options import IterableOptions
 
 # What share says, and what an epoch that is gone through once has not.
 _NOT_SAID = ("rank", "ranks", "group", "worker", "workers", "epochs", "order",
@@ -57,7 +63,8 @@ class Iterable(data.IterableDataset):
     def __init__(self, dataset: Union[Dataset, Choice, Path], *,
                  share: Literal["caller", "rank", "none", None] = None,
                  decode: Optional[Callable[..., Any]] = None,
-                 **options: Any) -> None:
+                 **given: Unpack[IterableOptions]) -> None:
+        options: Dict[str, Any] = dict(given)
         known = [name for name in inspect.signature(Loader).parameters
                  if name not in _NOT_SAID]
         for name in options:
@@ -74,7 +81,7 @@ class Iterable(data.IterableDataset):
         courses = inspect.signature(Course).parameters
         self._what = {name: options.pop(name) for name in list(options)
                       if name in courses}
-        self._options: Dict[str, Any] = options
+        self._options = options
         course = Course(self.dataset, rank=0, ranks=1, **self._what)
         check_options(self.dataset.handle(), course.choice and
                       course.choice.chosen, self._suffixes)

@@ -5,8 +5,8 @@ read for themselves."""
 from __future__ import annotations
 
 import warnings
-from typing import (Any, Callable, Iterable, Iterator, List, NamedTuple,
-                    NoReturn, Optional, Set, Union, overload)
+from typing import (TYPE_CHECKING, Any, Callable, Iterable, Iterator, List,
+                    NamedTuple, NoReturn, Optional, Set, Union, overload)
 
 import torch.utils.data as data
 
@@ -27,6 +27,11 @@ from ._rest import tell_no_step
 from ._sample import Sample, without_dot
 from ._session import not_ours, same
 from ._torch_batch import Batch
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._options import MapLoaderOptions, SamplerOptions
 
 
 class Places(NamedTuple):
@@ -133,7 +138,7 @@ class Sampler(data.DistributedSampler, data.BatchSampler):
     say which samples come, are those of Loader."""
 
     def __init__(self, dataset: Dataset, batch_size: int = LEFT_OUT,
-                 **options: Any) -> None:
+                 **options: Unpack[SamplerOptions]) -> None:
         self.course = Course(dataset, batch_size, **options)
 
     def seek(self, epoch: int, step: int = 0) -> None:
@@ -194,11 +199,13 @@ class MapLoader(Loop[T]):
 
     @overload
     def __init__(self: "MapLoader[Batch]", samples: Samples, sampler: Sampler,
-                 *, form: None = None, **options: Any) -> None: ...
+                 *, form: None = None,
+                 **options: Unpack[MapLoaderOptions]) -> None: ...
 
     @overload
     def __init__(self, samples: Samples, sampler: Sampler, *,
-                 form: Callable[[Batch], T], **options: Any) -> None: ...
+                 form: Callable[[Batch], T],
+                 **options: Unpack[MapLoaderOptions]) -> None: ...
 
     def __init__(self, samples: Samples, sampler: Sampler, *,
                  form: Optional[Callable[[Batch], Any]] = None,

@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hpdsl.torch.Loader takes besides what its signature has, for type checkers and
-editors; no program imports it.  A test holds its names against those that there
-are."""
+"""What the loaders of hpdsl.torch take besides what their signatures have, for type
+checkers and editors; no program imports it.  A test holds its names against those that
+there are."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional, Sequence, TypedDict
+from typing import Any, Callable, Literal, Optional, Sequence, TypedDict
 
 from ._choice import Choice
 from ._order import Order, Size
 from ._running import Damage
 
 
-class LoaderOptions(TypedDict, total=False):
-    # Which samples come, and when.
+class _Ranks(TypedDict, total=False):
     rank: Optional[int]
     ranks: Optional[int]
     group: Any
+
+
+class _Kind(TypedDict, total=False):
+    """Of the order that samples come in."""
+
     drop_last: bool
     shuffle: Optional[bool]
     seed: Optional[int]
@@ -24,12 +28,12 @@ class LoaderOptions(TypedDict, total=False):
     lanes: Optional[int]
     piece: Optional[int]
     parts: Optional[int]
-    order: Optional[Order]
-    epochs: Optional[int]
     choice: Optional[Choice]
     end: Optional[str]
     uneven: bool
-    # How they are read.
+
+
+class _Reads(TypedDict, total=False):
     suffixes: Optional[Sequence[str]]
     memory: Size
     threads: int
@@ -38,7 +42,9 @@ class LoaderOptions(TypedDict, total=False):
     cache: str
     on_bad: Optional[Callable[[Damage], Any]]
     on_warning: Callable[[str], Any]
-    # DataLoader's.
+
+
+class _DataLoaders(TypedDict, total=False):
     pin_memory: bool
     pin_memory_device: str
     prefetch_factor: Optional[int]
@@ -46,4 +52,27 @@ class LoaderOptions(TypedDict, total=False):
     timeout: float
     worker_init_fn: Optional[Callable[[int], Any]]
     multiprocessing_context: Any
-    in_order: bool
+
+
+class SamplerOptions(_Ranks, _Kind, total=False):
+    order: Optional[Order]
+    epochs: Optional[int]
+
+
+class LoaderOptions(SamplerOptions, _Reads, _DataLoaders, total=False):
+    pass
+
+
+class IterableOptions(_Kind, _Reads, total=False):
+    pass
+
+
+class EvaluateOptions(_Ranks, _Reads, _DataLoaders, total=False):
+    # As it is in any case.
+    shuffle: Literal[False]
+    drop_last: Literal[False]
+    uneven: bool
+
+
+class MapLoaderOptions(_DataLoaders, total=False):
+    num_workers: int

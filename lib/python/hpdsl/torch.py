@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ._folder import DatasetFolder, ImageFolder
-    from ._options import LoaderOptions
+    from ._options import EvaluateOptions, LoaderOptions
 
 __all__ = ["Batch", "Contents", "DatasetFolder", "Evaluation", "ImageFolder",
            "Iterable", "Loader", "MapLoader", "Places", "Sampler", "Samples", "evaluate"]
@@ -325,14 +325,15 @@ class _Passes(Loader[T]):
 def evaluate(dataset: Data, batch_size: int = LEFT_OUT, *, decode: Decode = None,
              collate: Collate = None, form: None = None, num_workers: int = 0,
              choice: Optional[Choice] = None, end: Optional[str] = None,
-             **options: Any) -> Evaluation[Batch]: ...
+             **options: Unpack[EvaluateOptions]) -> Evaluation[Batch]: ...
 
 
 @overload
 def evaluate(dataset: Data, batch_size: int = LEFT_OUT, *, decode: Decode = None,
              collate: Collate = None, form: Callable[[Batch], T],
              num_workers: int = 0, choice: Optional[Choice] = None,
-             end: Optional[str] = None, **options: Any) -> Evaluation[T]: ...
+             end: Optional[str] = None, **options: Unpack[EvaluateOptions]
+             ) -> Evaluation[T]: ...
 
 
 def evaluate(dataset: Data, batch_size: int = LEFT_OUT, *, decode: Decode = None,
