@@ -518,12 +518,29 @@ def told_each_epoch(ds):
             seen = list(map(place, itertools.islice(running, limit)))
             assert seen == [(epoch, s) for s in range(limit)], (epoch, seen)
         state = {**loader.state_dict(), "epoch": 4, "step": 7}
+        hpdsl._meant._told.add("left out")
         for epoch, wanted in (4, (4, 7)), (6, (6, 0)):
             loader.load_state_dict(state)
             running = iter(loader)
             lightning_says(loader, epoch)
             lightning_says(loader, epoch)
             assert place(next(running)) == wanted
+        # Told once where a state's epoch is left: by either set_epoch(), and not in
+        # that epoch, nor behind a batch or a seek().
+        for step, between, to, n in ((7, None, 4, 0), (7, None, 6, 1), (0, None, 6, 0),
+                                     (7, lambda of: next(iter(of)), 6, 0),
+                                     (7, lambda of: of.seek(4, 7), 6, 0)):
+            for say in lightning_says, type(loader).set_epoch:
+                hpdsl._meant._told.discard("left out")
+                with warnings.catch_warnings(record=True) as caught:
+                    warnings.simplefilter("always")
+                    loader.load_state_dict({**state, "step": step})
+                    if between is not None:
+                        between(loader)
+                    say(loader, to)
+                texts = [str(w.message) for w in caught if "do not come" in str(w.message)]
+                assert len(texts) == n, (step, to, texts)
+                assert not n or "set_epoch(6)" in texts[0] and "7 of" in texts[0]
         loader.seek(3, 5)
         lightning_says(loader, 3)
         assert place(next(iter(loader))) == (3, 5)

@@ -16,6 +16,7 @@ from ._job import (LEFT_OUT, Dealt, batch_size_of, check_shares, end_of, order_o
                    plan_of, said_of)
 from ._order import Epoch, Order, filled, share_of
 from ._rank import Ranks, ranks_of, tell_share
+from ._rest import tell_left_out
 from ._state import make_state, read_state, tell_overruled
 
 
@@ -58,6 +59,7 @@ class Course:
         self._ranks: Optional[Ranks] = None
         self._begun = False
         self._put = True  # where it is, and has handed out nothing since
+        self._loaded = False  # so it was, by a state
         self._epoch: Optional[Epoch] = None
         self._dealt: Dict[int, Dealt] = {}
         self._order: Optional[Order] = None
@@ -139,11 +141,19 @@ class Course:
 
     def behind(self, epoch: int, step: int) -> None:
         """The step that comes after that one is next."""
-        self.epoch, self.step, self._put = epoch, step + 1, False
+        self.epoch, self.step = epoch, step + 1
+        self._put = self._loaded = False
 
     def left_in_midst(self) -> bool:
         """Whether it is in an epoch because a loop was left there."""
         return not self._put and 0 < self.step < self.steps(self.epoch)
+
+    def tell_leaving(self, epoch: int) -> None:
+        """Where another epoch is said than that in whose midst a state has put
+        this."""
+        steps = self.steps(self.epoch)
+        if self._loaded and epoch != self.epoch and 0 < self.step < steps:
+            tell_left_out(self.epoch, self.step, steps, epoch)
 
     def elsewhere(self, epoch: int) -> bool:
         """Whether who says this number before each epoch means another place: its
@@ -158,6 +168,7 @@ class Course:
             raise RangeError(f"no step {step} in epoch {epoch}, which has "
                              f"{self.steps(max(0, epoch))}", -errno.ERANGE)
         self.epoch, self.step, self._put = epoch, step, True
+        self._loaded = False
 
     def at(self) -> Order:
         """The order of a reader that begins here."""
@@ -179,6 +190,7 @@ class Course:
         self.given = self._order = replace(order, step=0)
         self.end, self._epoch, self._dealt = end, None, {}
         self.seek(order.epoch, order.step)
+        self._loaded = True
 
     def plan(self, memory: int, suffixes: Sequence[str]) -> Dict[str, Any]:
         ranks = self.ranks

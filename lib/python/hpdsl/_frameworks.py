@@ -35,6 +35,7 @@ class Steps(data.Sampler):
         nothing since, stays where it is."""
         loader = self._loader
         if loader.course.elsewhere(epoch):
+            loader.course.tell_leaving(epoch)
             loader.seek(epoch)
 
     def __len__(self) -> int:

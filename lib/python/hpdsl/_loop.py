@@ -110,6 +110,7 @@ class Loop(Generic[T]):
         """The same, but where the loop is in that epoch it stays: for those who
         say it before each epoch, also after load_state_dict()."""
         if epoch != self.epoch:
+            self.course.tell_leaving(epoch)
             self.seek(epoch)
 
     @property

@@ -24,6 +24,14 @@ def tell_going_on(epoch: int, step: int, steps: int) -> None:
          f"where the one before was left; loader.seek({epoch}) begins the epoch anew")
 
 
+def tell_left_out(epoch: int, step: int, steps: int, to: int) -> None:
+    """Once: a framework that counts epochs may take one that was ended early for
+    done."""
+    tell("left out", f"set_epoch({to}): load_state_dict() has put this loader at step "
+         f"{step} of {steps} of epoch {epoch}, and the {steps - step} that were left of "
+         "it do not come; hpdsl-frameworks(7) says of Lightning how they do")
+
+
 def tell_no_step(batch: int) -> None:
     """Once, of epochs that have none."""
     tell("no step", f"an epoch has no step: its samples do not fill one of {batch}, "
