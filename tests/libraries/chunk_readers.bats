@@ -6,6 +6,8 @@
 # bats file_tags=libraries
 
 load ../kit/lib
+load ../kit/mpi
+load ../kit/serve
 load ../kit/torch
 
 setup_file()
@@ -72,11 +74,34 @@ every()
 		sort -u | diff <(sort names) -
 }
 
-@test "WebDataset" {
+# looked_at PROGRAM: of WebDataset's samples.
+looked_at()
+{
 	sed -i '1s/^/from seen import seen\n/
-		s/^    sample\["__key__"\], sample\["png"\].*/    seen(sample["__key__"], sample["png"])/' \
-		read_webdataset.py
+		s/^    sample\["__key__"\], sample\["png"\].*/    seen(sample["__key__"], sample["png"])/' "$1"
+}
+
+@test "WebDataset" {
+	looked_at read_webdataset.py
 	every read_webdataset.py packed staged mounted
+}
+
+@test "WebDataset and tar, by the socket of a server that has a half" {
+	need mpirun curl
+	[ -x "$BUILD/hpdsl-serve" ] || skip "no hpdsl-serve"
+	looked_at read_served.py
+	halves "$from/packed"
+	[ "$(find node0 -name 'chunk-*.tar' | wc -l)" -lt 16 ]
+	export TMPDIR=$PWD
+	for n in 0 1; do
+		ln -sfn "$PWD/node$n" in
+		every read_served.py packed
+		sed -n '/^curl .*serve.sock/,/| tar t$/p' "$SRC/man/hpdsl-recipes.7" |
+			sed 's/\\e/\\/' > served.sh
+		bash -e -o pipefail served.sh |
+			diff - <(tar tf "$from/packed/chunk-000007.tar")
+	done
+	no_halves
 }
 
 @test "wids" {
