@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# Libraries of others that open files, in datasets: fsspec, by the tests that it has of
-# file systems which are read, zarr 3, pandas, datasets, torchvision, and
+# Libraries of others that open files, in datasets: fsspec and zarr 3, by the tests that
+# they have of file systems and stores which are read, pandas, datasets, torchvision
+# (whose packages bring no tests), and
 # torch.distributed.checkpoint of a loader.
 # bats file_tags=libraries
 
@@ -120,6 +121,109 @@ program()
 		    raise AssertionError("was written")
 	END
 	program arrays.py
+}
+
+@test "zarr 3: what it asks of a store, but for writing" {
+	cat > conftest.py <<- 'END'
+		import asyncio
+		import inspect
+
+		import pytest
+
+
+		@pytest.hookimpl(tryfirst=True)
+		def pytest_pyfunc_call(pyfuncitem):
+		    """Without a plugin for them: what is async is waited for."""
+		    if inspect.iscoroutinefunction(pyfuncitem.obj):
+		        given = {name: pyfuncitem.funcargs[name]
+		                 for name in pyfuncitem._fixtureinfo.argnames}
+		        asyncio.run(pyfuncitem.obj(**given))
+		        return True
+	END
+	cat > test_store.py <<- 'END'
+		import asyncio
+		import os
+		import subprocess
+
+		import pytest
+		from zarr.core.buffer import cpu
+		from zarr.storage import FsspecStore
+		from zarr.storage._fsspec import _make_async
+		from zarr.testing.store import StoreTests
+
+		from hpdsl.fs import HpdslFileSystem
+
+		written = []
+
+
+		class Packed(FsspecStore):
+		    """What they write goes into a tree, and what they read is its pack, of
+		    which each has a name of its own."""
+
+		    supports_deletes = False
+
+		    @property
+		    def path(self):
+		        packed = f"{self._path}.{len(written)}"
+		        if os.path.exists(self.tree) and not os.path.exists(packed):
+		            subprocess.run(["hpdsl-pack", "-q", "--group=none", self.tree,
+		                            packed], check=True)
+		        return packed
+
+		    @path.setter
+		    def path(self, path):
+		        self._path = path
+
+		    @property
+		    def tree(self):
+		        return self._path + ".tree"
+
+		    async def set(self, key, value, byte_range=None):
+		        self._check_writable()
+		        name = f"{self.tree}/{key}"
+		        os.makedirs(os.path.dirname(name), exist_ok=True)
+		        with open(name, "wb") as f:
+		            f.write(value.to_bytes())
+		        written.append(name)
+
+
+		class TestRead(StoreTests[Packed, cpu.Buffer]):
+		    store_cls, buffer_cls = Packed, cpu.Buffer
+
+		    @pytest.fixture
+		    def store_kwargs(self, tmp_path):
+		        return {"fs": _make_async(HpdslFileSystem()), "path": str(tmp_path / "p")}
+
+		    @pytest.fixture
+		    def store(self, open_kwargs):
+		        return asyncio.run(Packed.open(**open_kwargs))
+
+		    @pytest.fixture
+		    def store_not_open(self, store_kwargs):
+		        return Packed(**store_kwargs)
+
+		    async def set(self, store, key, value):
+		        await Packed.set(store, key, value)
+
+		    async def get(self, store, key):
+		        with open(f"{store.tree}/{key}", "rb") as f:
+		            return self.buffer_cls.from_bytes(f.read())
+
+		    def test_store_repr(self, store):
+		        assert repr(store).startswith("<FsspecStore(")
+
+		    def test_store_supports_writes(self, store):
+		        pass
+
+		    def test_store_supports_listing(self, store):
+		        assert store.supports_listing
+	END
+	# Left out, as they write or delete: set*, clear, delete*, with_read_only; and those
+	# of stores that have synchronous methods, which zarr's over fsspec has not.
+	program -m pytest -q -p no:cacheprovider -rs test_store.py \
+		-k 'not test_set and not test_clear and not test_with_read_only' > out ||
+		{ cat out; return 1; }
+	grep -qE '^[5-9][0-9] passed, 7 skipped' out || { cat out; return 1; }
 }
 
 @test "pandas: csv and parquet" {
