@@ -197,6 +197,7 @@ steps_of()
 	steps_of
 	cat > resumed.py <<- 'END'
 		import sys
+		import warnings
 
 		import lightning
 		from lightning.pytorch.callbacks import ModelCheckpoint
@@ -234,6 +235,17 @@ steps_of()
 		net, _, _ = fitted(end, max_epochs=4, reload=1)
 		got += sum(net.trained.values(), [])
 		assert got == order, len(got)
+
+		# For Lightning max_steps ends an epoch: what it saves then begins the next one.
+		trainer = lightning.Trainer(max_steps=14, **QUIET)
+		trainer.fit(Net(), hpdsl.torch.Loader(ds, 50, seed=1, decode=decode))
+		trainer.save_checkpoint("ended.ckpt")
+		with warnings.catch_warnings(record=True) as caught:
+		    warnings.simplefilter("always")
+		    net, _, _ = fitted("ended.ckpt", max_steps=16)
+		assert net.trained == {2: order[22:24]}, net.trained
+		said = [str(w.message) for w in caught]
+		assert any("step 3 of 11 of epoch 1" in text for text in said), said
 	END
 	framework resumed.py "$ds"
 }
@@ -415,6 +427,55 @@ steps_of()
 	framework -m torch.distributed.run --nproc-per-node=2 --standalone trained.py \
 		"$ds" >> out
 	[ "$(grep -c '^same$' out)" = 3 ]
+}
+
+@test "Trainer: evaluates each sample once, and on one rank the loss is their mean" {
+	cat > evaluated.py <<- 'END'
+		import os
+		import sys
+
+		import torch
+		from transformers import Trainer, TrainingArguments
+
+		import hpdsl
+
+		ds = hpdsl.Dataset(sys.argv[1])
+		ranks = int(os.environ.get("WORLD_SIZE", "1"))
+
+
+		class Net(torch.nn.Module):
+		    def __init__(self):
+		        super().__init__()
+		        self.net = torch.nn.Linear(1, 1)
+
+		    def forward(self, labels):
+		        return {"loss": labels.float().mean(), "logits": labels}
+
+
+		class Ours(Trainer):
+		    def get_eval_dataloader(self, of=None):
+		        return hpdsl.torch.evaluate(
+		            ds, self.args.per_device_eval_batch_size,
+		            form=lambda batch: {"labels": batch.numbers})
+
+
+		def metrics(of):
+		    return {"all": sorted(of.predictions.tolist()) == list(range(len(ds)))}
+
+
+		got = Ours(Net(), TrainingArguments(
+		    "kept", use_cpu=True, report_to=[], disable_tqdm=True,
+		    per_device_eval_batch_size=48 // ranks), eval_dataset=ds,
+		    compute_metrics=metrics).evaluate()
+		assert got["eval_all"], got
+		assert ranks > 1 or abs(got["eval_loss"] - (len(ds) - 1) / 2) < 0.01, got
+		print("all")
+	END
+	export HF_HUB_OFFLINE=1 HF_HOME=$PWD/hf
+	framework evaluated.py "$ds" > out
+	framework -m torch.distributed.run --nproc-per-node=3 --standalone evaluated.py \
+		"$ds" >> out
+	[ "$(grep -c '^all$' out)" = 4 ]
 }
 
 @test "Accelerate, datasets: samples that they deal out come once" {
