@@ -631,6 +631,57 @@ steps_of()
 	framework stateful.py "$ds"
 }
 
+@test "Keras: what BackupAndRestore begins again is the epoch that the loader is told" {
+	cat > restored.py <<- 'END'
+		import sys
+
+		import tensorflow as tf
+
+		import hpdsl
+
+		ds = hpdsl.Dataset(sys.argv[1])
+		first = []
+
+
+		class Net(tf.keras.Model):
+		    def __init__(self):
+		        super().__init__()
+		        self.net = tf.keras.layers.Dense(1)
+
+		    def call(self, x):
+		        return self.net(x)
+
+		    def train_step(self, data):
+		        tf.py_function(lambda place: first.append(place.numpy().tolist()),
+		                       [data[0]], [])
+		        return {"loss": 0.0}
+
+
+		class Dies(tf.keras.callbacks.Callback):
+		    def on_epoch_end(self, epoch, logs=None):
+		        if epoch == 0:
+		            raise KeyboardInterrupt
+
+
+		for more in [Dies()], []:
+		    loader = hpdsl.Loader(ds, 100, seed=1)
+		    data = hpdsl.feed.tf(loader).map(
+		        lambda contents, labels, mask, place: (place, place))
+		    net = Net()
+		    net(tf.zeros([1, 1]))
+		    net.compile("sgd")
+		    backup = tf.keras.callbacks.BackupAndRestore("kept")
+		    at = tf.keras.callbacks.LambdaCallback(
+		        on_epoch_begin=lambda epoch, logs: loader.seek(epoch))
+		    try:
+		        net.fit(data, epochs=3, verbose=0, callbacks=[backup, at, *more])
+		    except KeyboardInterrupt:
+		        pass
+		assert first == [[e, s] for e in range(3) for s in range(6)], first
+	END
+	TF_CPP_MIN_LOG_LEVEL=3 framework restored.py "$ds"
+}
+
 @test "tf.data, DALI: resumed behind what was trained on, and not what was fetched" {
 	cat > feeds.py <<- 'END'
 		import sys
