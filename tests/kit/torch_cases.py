@@ -1447,7 +1447,10 @@ def like_others(ds):
     for text, get in (("decode= of the loader", lambda: next(iter(
             Loader(ds, 9))).data.to("cpu")),
                       ("set_epoch() of the loader",
-                       lambda: evaluate(ds, 9).sampler)):
+                       lambda: evaluate(ds, 9).sampler),
+                      # what Ray asks of it on several ranks
+                      ("prepare_data_loader() of ray.train is left out",
+                       lambda: mapped.worker_init_fn)):
         try:
             get()
         except AttributeError as e:

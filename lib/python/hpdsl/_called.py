@@ -121,6 +121,8 @@ _DATASETS: Dict[str, str] = {
     "load_state_dict() of a loader": "set_state",
     "hpdsl.torch.ImageFolder(path), which has them": "samples imgs transform",
     "set_epoch() of the loader itself": "sampler batch_sampler",
+    "nothing that a DataLoader could be made of, as a loader reads this rank's share: "
+    "prepare_data_loader() of ray.train is left out": "worker_init_fn",
 }
 
 # Classes and functions that those libraries have.
