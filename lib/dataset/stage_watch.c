@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The state file as readers see it.  What a look costs under the lock is a read
- * of one byte, so that a file that was replaced can be closed at once.
+ * of one byte, so that a file that was replaced can be closed at once; and
+ * where no stager has beaten for a while, now and then a look at its lock.
  */
 #include "dataset/stage_watch.h"
 
@@ -15,9 +16,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Nanoseconds: a beat of so long ago says that the stager is at work, and the
- * lock is not tried again before. */
-#define FRESH_BEAT UINT64_C(500000000)
+/* Nanoseconds without a beat, of which there is one a second, before the lock
+ * is looked at.  Some file systems of containers do not show the one that is
+ * held, so a stager that beats is believed. */
+#define FRESH_BEAT UINT64_C(1500000000)
+/* The lock is not looked at again before so many nanoseconds have passed. */
 #define PROBE_AGE UINT64_C(250000000)
 
 /* Before a byte of it is looked at; fd is -1 if there is only a directory. */
@@ -131,8 +134,7 @@ void hp_stage_watch_close(struct hp_stage_watch *w)
 	pthread_mutex_destroy(&w->lock);
 }
 
-/* A lock that is there and can be had is of a stager that is no more.  It is
- * held for no longer than that takes; hpdsl-stage tries more than once. */
+/* A lock that is there and that nobody has is of a stager that is no more. */
 static bool is_lock_free(const struct hp_stage_watch *w)
 {
 	hp_auto_fd f = { w->io, w->io->open(w->io, w->dir, HP_STAGE_LOCK,
@@ -140,7 +142,7 @@ static bool is_lock_free(const struct hp_stage_watch *w)
 						    O_NOCTTY,
 					    0) };
 
-	return f.fd >= 0 && w->io->lock(w->io, f.fd) >= 0;
+	return f.fd >= 0 && w->io->is_locked(w->io, f.fd) == 0;
 }
 
 /* Who waits looks again and again. */

@@ -32,7 +32,8 @@ struct hp_stage_watch {
 struct hp_stage_seen {
 	enum hp_chunk_state state;
 	bool counts; /* of this boot, and whole: the state is to be believed */
-	bool alive;  /* a stager is at work; of what is here already: false */
+	bool alive;  /* a stager is at work; looked for only where the chunk is
+		      * coming, or there is no state file */
 	bool born;   /* there is a state file */
 };
 

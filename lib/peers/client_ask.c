@@ -216,6 +216,13 @@ void hp_ask_elsewhere(struct hp_peers *p, struct hp_client_ask *a)
 		ended_by_itself(p, a, nowhere(a));
 }
 
+void hp_ask_away(struct hp_client_ask *a, uint64_t gap)
+{
+	a->until += gap;
+	if (a->sought_until)
+		a->sought_until += gap;
+}
+
 static void on_end(struct hp_transfer *t, enum hp_transfer_end how)
 {
 	struct hp_client_ask *a = (struct hp_client_ask *)t;

@@ -164,14 +164,17 @@ void hp_peer_have(struct hp_peers *p, struct hp_client_ask *a)
 static int may_send(struct hp_peers *p, struct hp_peer *n,
 		    struct hp_client_ask *a)
 {
-	/* By its list it is found: what is silent after that has to fetch it.
-	 */
+	/* It is found by asking for its list: so only what has to fetch a chunk
+	 * may be silent, and no stranger. */
 	const bool known = hp_place_is_known(p, a->node);
 
 	if (known && (a->what.adopt || a->sure))
 		return 1;
 	if (n->have_asked)
-		return -1;
+		return known && hp_have_is_form(&n->have, a->what.chunk,
+						a->what.kind) ?
+			       1 :
+			       -1;
 	if (!known ||
 	    hp_have_wants(&n->have, a->what.chunk, a->what.kind, p->now)) {
 		ask_have(p, a->node);

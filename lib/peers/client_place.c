@@ -38,14 +38,18 @@ bool hp_place_next(struct hp_peers *p, struct hp_client_ask *a)
 		a->ports.place = n->first_place;
 		if (places(p, a->node) && hp_place_is_known(p, a->node)) {
 			at_known_place(p, a);
+			hp_health_sought(&n->health, false);
 			return true;
 		}
 	}
-	hp_health_sought(&n->health);
+	hp_health_sought(&n->health, true);
 	if (!hp_ports_next(&a->ports, places(p, a->node), &at)) {
 		n->first_place = a->ports.place;
 		return false;
 	}
+	/* The search after this one begins elsewhere, and ends so. */
+	if (a->ports.again)
+		n->first_place = hp_ports_after(&a->ports, places(p, a->node));
 	a->address = (uint8_t)(at / HP_BOOK_PORTS);
 	a->port = (uint16_t)(hp_peers_book(p)->head.port + at % HP_BOOK_PORTS);
 	/* Who adopts it may be silent for as long as that takes. */

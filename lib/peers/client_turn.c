@@ -70,8 +70,11 @@ static void take_inbox(struct hp_peers *p)
 
 static void was_away(struct hp_peers *p, uint64_t gap)
 {
-	for (uint32_t i = p->listed; i != HP_NO_NODE; i = p->peer[i].next)
+	for (uint32_t i = p->listed; i != HP_NO_NODE; i = p->peer[i].next) {
 		hp_health_away(&p->peer[i].health, gap);
+		for (struct hp_client_ask *a = p->peer[i].open; a; a = a->next)
+			hp_ask_away(a, gap);
+	}
 	for (int i = 0; i < HP_PLACES; i++)
 		if (p->active[i])
 			hp_want_away(&p->active[i]->want, gap);

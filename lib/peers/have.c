@@ -9,6 +9,9 @@
 
 /* ---- A list ----------------------------------------------------------- */
 
+/* A process asks a node for at most 64 kB of lists a second. */
+#define NS_A_BYTE 15625
+
 /* A row has the chunks k D + first .. k D + first + width - 1. */
 struct rows {
 	uint32_t chunks, parts, first, width;
@@ -138,12 +141,20 @@ bool hp_have_is_coming(const struct hp_have_known *k, uint32_t chunk,
 	       !(k->vain && now < k->vain + HP_HAVE_AGE);
 }
 
-/* Of what was coming a second says more than of what was not. */
+/* What was coming may be there soon; but long lists are not asked for often. */
+static uint64_t coming_age(const struct hp_have_known *k)
+{
+	const uint64_t age = HP_HAVE_COMING_AGE +
+			     hp_have_size(k->list->of.chunks) * NS_A_BYTE;
+
+	return age < HP_HAVE_AGE ? age : HP_HAVE_AGE;
+}
+
 static bool is_old(const struct hp_have_known *k, uint32_t chunk, uint64_t now)
 {
-	return now >= k->at + (hp_have_is_coming(k, chunk, now) ?
-				       HP_HAVE_COMING_AGE :
-				       HP_HAVE_AGE);
+	const bool coming = hp_have_is_coming(k, chunk, now);
+
+	return now >= k->at + (coming ? coming_age(k) : HP_HAVE_AGE);
 }
 
 bool hp_have_denies(const struct hp_have_known *k, uint32_t chunk,

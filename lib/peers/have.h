@@ -42,7 +42,8 @@ void hp_haves_set(struct hp_haves *h, uint32_t chunk, enum hp_have is);
 
 /* It is asked again after that, if it matters. */
 #define HP_HAVE_AGE UINT64_C(30000000000)
-/* .. or after so long, about a chunk that was coming then */
+/* .. or after so long, and a little more for long lists, about a chunk that was
+ * coming then */
 #define HP_HAVE_COMING_AGE UINT64_C(1000000000)
 
 struct hp_have_known {

@@ -64,16 +64,16 @@ void hp_health_asked(struct hp_health *h, uint64_t now)
 	}
 }
 
-void hp_health_sought(struct hp_health *h)
+void hp_health_sought(struct hp_health *h, bool is)
 {
-	h->sought = true;
+	h->sought = is;
 }
 
 void hp_health_heard(struct hp_health *h, uint64_t now)
 {
 	h->heard = step(h, now);
 	h->mute = 0;
-	h->sought = false;
+	h->sought = h->silent = false;
 	if (h->is != HP_HEALTH_BANNED)
 		h->is = HP_HEALTH_WELL;
 }
@@ -85,7 +85,7 @@ bool hp_health_is_doubted(const struct hp_health *h)
 
 bool hp_health_is_mute(const struct hp_health *h)
 {
-	return h->is == HP_HEALTH_LATE || h->mute;
+	return h->silent || h->mute;
 }
 
 /* Not a word of it: once it may have had much to do. */
@@ -115,6 +115,7 @@ void hp_health_ended(struct hp_health *h, uint64_t now, enum hp_health_end how)
 		given_up(h, quiet, now);
 		break;
 	case HP_END_FAILED:
+		h->silent = quiet >= late_after(h);
 		suspect(h, now);
 		break;
 	}
@@ -135,6 +136,8 @@ enum hp_health_do hp_health_look(struct hp_health *h, uint64_t now)
 
 	now = step(h, now);
 	quiet = silent(h, now);
+	if (quiet >= late_after(h))
+		h->silent = true;
 	if (quiet >= HP_CLOSED_AFTER) {
 		suspect(h, now);
 		return HP_DO_CLOSE;

@@ -52,6 +52,7 @@ struct hp_health {
 	uint64_t wait;	   /* between two probes */
 	bool probed;	   /* a suspect one, since it last failed */
 	bool sought;	   /* asked where its server was never found */
+	bool silent;	   /* it was late when it was asked last */
 	uint64_t mute; /* when it was given up, and silent; 0: it was heard */
 };
 
@@ -73,8 +74,9 @@ bool hp_health_is_doubted(const struct hp_health *h);
 bool hp_health_is_mute(const struct hp_health *h);
 
 void hp_health_asked(struct hp_health *h, uint64_t now);
-/* .. at a place where its server was never found: a byte ends that. */
-void hp_health_sought(struct hp_health *h);
+/* .. at a place where its server was never found, or at one where it was: a
+ * byte ends the search, too. */
+void hp_health_sought(struct hp_health *h, bool is);
 void hp_health_heard(struct hp_health *h, uint64_t now);
 void hp_health_ended(struct hp_health *h, uint64_t now, enum hp_health_end how);
 

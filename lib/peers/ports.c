@@ -22,3 +22,8 @@ void hp_ports_mute(struct hp_ports *w, uint32_t place)
 	if (!w->mute)
 		w->mute = place + 1;
 }
+
+uint32_t hp_ports_after(const struct hp_ports *w, uint32_t all)
+{
+	return w->tried < all ? w->place : w->mute % all;
+}

@@ -26,6 +26,9 @@ struct hp_ports {
 
 /* Of all, where 0 are none; false: no more. */
 bool hp_ports_next(struct hp_ports *w, uint32_t all, uint32_t *ret_place);
+/* When one has come again: where the next request is to begin, so that another
+ * place comes last, and all come. */
+uint32_t hp_ports_after(const struct hp_ports *w, uint32_t all);
 /* At that place there was a connection, and no word in time. */
 void hp_ports_mute(struct hp_ports *w, uint32_t place);
 

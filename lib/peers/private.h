@@ -226,6 +226,8 @@ bool hp_place_is_mute(struct hp_peers *p, struct hp_client_ask *a);
 void hp_ask_open(struct hp_peers *p, struct hp_client_ask *a);
 /* Where it is it is not heard: at the next place, where there is one. */
 void hp_ask_elsewhere(struct hp_peers *p, struct hp_client_ask *a);
+/* This process was away for so long: that was not silence. */
+void hp_ask_away(struct hp_client_ask *a, uint64_t gap);
 /* It is over, as a->said says, and comes to p->ended. */
 void hp_ask_end(struct hp_peers *p, struct hp_client_ask *a, enum hp_said said,
 		enum hp_health_end how);

@@ -169,6 +169,16 @@ static int sys_lock(const struct hp_io *io, int fd)
 	return code(flock(fd, LOCK_EX | LOCK_NB));
 }
 
+static int sys_is_locked(const struct hp_io *io, int fd)
+{
+	int r = code(flock(fd, LOCK_SH | LOCK_NB));
+
+	(void)io;
+	if (r == 0)
+		return code(flock(fd, LOCK_UN));
+	return r == -EWOULDBLOCK ? 1 : r;
+}
+
 static int sys_lock_range(const struct hp_io *io, int fd, uint64_t off,
 			  uint64_t n, bool on)
 {
@@ -313,6 +323,7 @@ const struct hp_io hp_io_system = {
 	.allocate = sys_allocate,
 	.set_flags = sys_set_flags,
 	.lock = sys_lock,
+	.is_locked = sys_is_locked,
 	.lock_range = sys_lock_range,
 	.stat = sys_stat,
 	.statvfs = sys_statvfs,

@@ -61,6 +61,9 @@ struct hp_io {
 	int (*set_flags)(const struct hp_io *io, int fd, int flags);
 	/* An exclusive flock, not waited for: -EWOULDBLOCK. */
 	int (*lock)(const struct hp_io *io, int fd);
+	/* Has another open file such a lock?  1 or 0; it is tried for no longer
+	 * than that takes, also for children that are forked meanwhile. */
+	int (*is_locked)(const struct hp_io *io, int fd);
 	/* An exclusive lock of n bytes, of the open file and not the process,
 	 * or its end; not waited for: -EAGAIN. */
 	int (*lock_range)(const struct hp_io *io, int fd, uint64_t off,

@@ -540,9 +540,9 @@ static void test_dead(void **state)
 	for (int k = 0; k < 4; k++) {
 		staged_state(&f, HP_CHUNK_COMING);
 		if (k == 3) {
-			/* killed a second ago: nobody has its lock */
+			/* killed two seconds ago: nobody has its lock */
 			packed_put(staged_at(&f, HP_STAGE_LOCK), "x\n", 2);
-			hp_state_beat(f.state, hp_monotonic() - SECOND);
+			hp_state_beat(f.state, hp_monotonic() - 2 * SECOND);
 		} else if (k == 0)
 			hp_state_beat(f.state, hp_monotonic() - 16 * SECOND);
 		else if (k == 1)

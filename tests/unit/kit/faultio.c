@@ -121,6 +121,11 @@ static int f_lock(const struct hp_io *io, int fd)
 	return fails(io) ? self(io)->code : BASE.lock(io, fd);
 }
 
+static int f_is_locked(const struct hp_io *io, int fd)
+{
+	return fails(io) ? self(io)->code : BASE.is_locked(io, fd);
+}
+
 static int f_lock_range(const struct hp_io *io, int fd, uint64_t off,
 			uint64_t n, bool on)
 {
@@ -221,6 +226,7 @@ void faultio_init(struct faultio *f, long fail_at, bool forever, int code)
 		.allocate = f_allocate,
 		.set_flags = f_set_flags,
 		.lock = f_lock,
+		.is_locked = f_is_locked,
 		.lock_range = f_lock_range,
 		.stat = f_stat,
 		.statvfs = f_statvfs,

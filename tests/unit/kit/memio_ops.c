@@ -232,6 +232,14 @@ static int mem_lock(const struct hp_io *io, int fd)
 	return memio_leave(m, 0);
 }
 
+static int mem_is_locked(const struct hp_io *io, int fd)
+{
+	struct memio *m = memio_enter(io);
+	struct file *f = memio_get(m, fd);
+
+	return memio_leave(m, !f ? -EBADF : f->node->locked && !f->lock);
+}
+
 static int mem_stat(const struct hp_io *io, int dir, const char *name,
 		    struct stat *ret, int flags)
 {
@@ -535,6 +543,7 @@ const struct hp_io memio_table = {
 	.allocate = mem_allocate,
 	.set_flags = mem_set_flags,
 	.lock = mem_lock,
+	.is_locked = mem_is_locked,
 	.stat = mem_stat,
 	.statvfs = mem_statvfs,
 	.fs_type = mem_fs_type,

@@ -215,6 +215,9 @@ static void what_was_coming_and_did_not_is_believed_no_more(void **state)
 	hp_haves_free(k.list);
 }
 
+/* Of eight chunks: two bytes. */
+#define AGE (HP_HAVE_COMING_AGE + 2 * UINT64_C(15625))
+
 /* What was coming a second ago may be there: the list says so before the node
  * is waited for once more. */
 static void what_is_coming_is_looked_at_each_second(void **state)
@@ -223,17 +226,13 @@ static void what_is_coming_is_looked_at_each_second(void **state)
 
 	(void)state;
 	assert_true(hp_have_denies(&k, 3, HP_ASK_PLAIN, START));
-	assert_false(hp_have_wants(&k, 3, HP_ASK_PLAIN,
-				   START + HP_HAVE_COMING_AGE - 1));
-	assert_true(
-		hp_have_wants(&k, 3, HP_ASK_PLAIN, START + HP_HAVE_COMING_AGE));
-	assert_false(hp_have_denies(&k, 3, HP_ASK_PLAIN,
-				    START + HP_HAVE_COMING_AGE));
+	assert_false(hp_have_wants(&k, 3, HP_ASK_PLAIN, START + AGE - 1));
+	assert_true(hp_have_wants(&k, 3, HP_ASK_PLAIN, START + AGE));
+	assert_false(hp_have_denies(&k, 3, HP_ASK_PLAIN, START + AGE));
 	/* not what it was never to bring */
-	assert_true(hp_have_denies(&k, 1, HP_ASK_PLAIN,
-				   START + HP_HAVE_COMING_AGE));
+	assert_true(hp_have_denies(&k, 1, HP_ASK_PLAIN, START + AGE));
 	/* nor what was waited for in vain */
-	hp_have_in_vain(&k, 3, START + HP_HAVE_COMING_AGE);
+	hp_have_in_vain(&k, 3, START + AGE);
 	assert_true(
 		hp_have_denies(&k, 3, HP_ASK_PLAIN, START + HP_HAVE_AGE - 1));
 	hp_haves_free(k.list);

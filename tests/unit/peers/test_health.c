@@ -77,7 +77,7 @@ static void who_is_sought_is_late_sooner(void **state)
 
 	(void)state;
 	hp_health_asked(&h, HP_SECOND);
-	hp_health_sought(&h);
+	hp_health_sought(&h, true);
 	assert_true(hp_health_next(&h) == 1500 * MS);
 	assert_int_equal(hp_health_look(&h, 1500 * MS - 1), HP_DO_NOTHING);
 	assert_false(hp_health_is_mute(&h));
@@ -89,6 +89,14 @@ static void who_is_sought_is_late_sooner(void **state)
 	assert_true(hp_health_next(&h) == 3 * HP_SECOND);
 	/* who refuses is not mute */
 	hp_health_ended(&h, 2 * HP_SECOND, HP_END_FAILED);
+	assert_false(hp_health_is_mute(&h));
+	/* but who was late and failed, until it refuses or says a word */
+	hp_health_asked(&h, 3 * HP_SECOND);
+	hp_health_look(&h, 4 * HP_SECOND);
+	hp_health_ended(&h, 4 * HP_SECOND, HP_END_FAILED);
+	assert_true(hp_health_is_mute(&h));
+	hp_health_asked(&h, 9 * HP_SECOND);
+	hp_health_ended(&h, 9 * HP_SECOND, HP_END_FAILED);
 	assert_false(hp_health_is_mute(&h));
 }
 

@@ -61,8 +61,17 @@ static void a_mute_place_comes_last_again(void **state)
 	assert_int_equal(at, 15);
 	hp_ports_mute(&w, at);
 	assert_false(hp_ports_next(&w, 16, &at));
-	/* the next request begins where this one did */
-	assert_int_equal(w.place, 14);
+	/* of another search another place is the last */
+	assert_int_equal(hp_ports_after(&w, 16), 0);
+	w = (struct hp_ports){ .place = 0 };
+	for (n = 0; n < HP_PORTS_MOST; n++) {
+		assert_true(hp_ports_next(&w, 128, &at));
+		if (n == 0)
+			hp_ports_mute(&w, at);
+	}
+	assert_true(hp_ports_next(&w, 128, &at));
+	assert_int_equal(at, 0);
+	assert_int_equal(hp_ports_after(&w, 128), HP_PORTS_MOST);
 }
 
 int main(void)
