@@ -30,19 +30,36 @@ static char *absolute(const char *point)
 	return ret;
 }
 
-bool mount_is_ours(const char *place)
+/* Whose it is, as a process sees it; -1: no server of ours has mounted it. */
+static int64_t user_of(const char *place, const char *process)
 {
-	FILE *f = setmntent("/proc/self/mounts", "re");
+	char name[40];
 	struct mntent *m;
-	bool ours = false;
+	int64_t user = -1;
+	FILE *f;
 
+	snprintf(name, sizeof(name), "/proc/%s/mounts", process);
+	f = setmntent(name, "re");
 	/* what is mounted last is seen */
-	while (f && (m = getmntent(f)))
+	while (f && (m = getmntent(f))) {
+		const char *of = hasmntopt(m, "user_id");
+
 		if (strcmp(m->mnt_dir, place) == 0)
-			ours = strcmp(m->mnt_type, "fuse.hpdsl") == 0;
+			user = strcmp(m->mnt_type, "fuse.hpdsl") == 0 && of ?
+				       atoll(of + strlen("user_id=")) :
+				       -1;
+	}
 	if (f)
 		endmntent(f);
-	return ours;
+	return user;
+}
+
+bool mount_is_users(const char *place, uid_t user, pid_t process)
+{
+	char number[24];
+
+	snprintf(number, sizeof(number), "%ld", (long)process);
+	return user_of(place, number) == (int64_t)user;
 }
 
 bool mount_is_dead(const char *point)
@@ -53,5 +70,5 @@ bool mount_is_dead(const char *point)
 	if (statfs(point, &s) == 0 || errno != ENOTCONN)
 		return false;
 	place = absolute(point);
-	return place && mount_is_ours(place);
+	return place && user_of(place, "self") >= 0;
 }

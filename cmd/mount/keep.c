@@ -48,6 +48,7 @@ static sigset_t awaited(const struct mount_options *o)
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGIO); /* who asks for its figures */
 	if (!o->foreground)
 		return set;
 	sigaddset(&set, SIGINT);
@@ -115,8 +116,10 @@ static int begin(struct mount_keeper *k)
 	}
 	close(ends[0]);
 	k->link = ends[1];
-	if (k->worker > 0)
+	if (k->worker > 0) {
+		atomic_store(&k->slots->worker, k->worker);
 		return 0;
+	}
 	close(k->link);
 	return -errno;
 }
@@ -140,7 +143,7 @@ int mount_keep_begin(struct mount_keeper *k, const struct mount_options *o)
 	const sigset_t set = awaited(o);
 	int r, status;
 
-	*k = (struct mount_keeper){ .o = o, .link = -1 };
+	*k = (struct mount_keeper){ .o = o, .link = -1, .figures.fd = -1 };
 	k->slots = mount_slots_new();
 	if (!k->slots)
 		cmd_no_memory();
@@ -268,8 +271,9 @@ static int await(struct mount_keeper *k)
 		status = ended_by(k->worker);
 		if (status)
 			return status;
+		mount_status_look(&k->figures, k->o, k->slots);
 		signal = sigtimedwait(&set, NULL, &second);
-		if (signal > 0 && signal != SIGCHLD &&
+		if (signal > 0 && signal != SIGCHLD && signal != SIGIO &&
 		    mount_unmount(k->o->place, &err) < 0)
 			cmd_message("%s", err.msg);
 	}
@@ -329,15 +333,11 @@ static bool replace(struct mount_keeper *k, int status)
 	return true;
 }
 
-int mount_keep_run(struct mount_keeper *k, const struct mount_device *d,
-		   void (*ready)(void *arg), void *arg)
+static int keep(struct mount_keeper *k, void (*ready)(void *arg), void *arg)
 {
 	bool first = true;
 	int status;
 
-	k->device = *d;
-	if (!k->o->foreground)
-		outlive();
 	for (;;) {
 		hand_over(k, first, ready, arg);
 		first = false;
@@ -348,4 +348,19 @@ int mount_keep_run(struct mount_keeper *k, const struct mount_device *d,
 		if (!replace(k, status))
 			return CMD_TROUBLE;
 	}
+}
+
+int mount_keep_run(struct mount_keeper *k, const struct mount_device *d,
+		   void (*ready)(void *arg), void *arg)
+{
+	int status;
+
+	k->device = *d;
+	if (!k->o->foreground)
+		outlive();
+	/* it is there before anybody can ask for it */
+	mount_status_begin(&k->figures, k->o, k->slots);
+	status = keep(k, ready, arg);
+	mount_status_end(&k->figures);
+	return status;
 }

@@ -9,12 +9,14 @@
 
 #include "mount.h"
 #include "slots.h"
+#include "status.h"
 
 struct mount_keeper {
 	const struct mount_options *o;
 	struct mount_slots *slots;
 	struct mount_device device; /* once it is mounted */
-	int link;		    /* to the worker */
+	struct mount_figures_file figures;
+	int link; /* to the worker */
 	pid_t worker;
 	uint64_t answered; /* when the last worker died */
 	unsigned in_vain;  /* workers that died one after the other, since */

@@ -2,6 +2,8 @@
 /* Counters that outlive a worker, in the file of the one that is there. */
 #include "metrics.h"
 
+#include <time.h>
+
 /* As --status calls them. */
 struct shown {
 	uint64_t requests, lookups, listings, reads, bytes, interrupted, filled,
@@ -24,9 +26,9 @@ static const struct cmd_metric rows[] = {
 	ROW(replaced, "Workers that died and were replaced"),
 };
 
-static void put(const struct cmd_metrics *m, const struct mount_slots *s)
+static void put(const struct mount_metrics *m)
 {
-	const struct mount_counts *c = &s->counts;
+	const struct mount_counts *c = &m->slots->counts;
 	const struct shown of = {
 		.requests = atomic_load(&c->all),
 		.lookups = atomic_load(&c->lookups),
@@ -39,31 +41,61 @@ static void put(const struct cmd_metrics *m, const struct mount_slots *s)
 		.replaced = atomic_load(&c->replaced),
 	};
 
-	cmd_metrics_put(m, &of);
+	cmd_metrics_put(&m->c, &of);
 }
 
-void mount_metrics_begin(struct cmd_metrics *m, const struct mount_slots *s)
+/* The folder may be on a file system that hangs: no thread that serves waits
+ * for it. */
+static void *thread(void *arg)
+{
+	struct mount_metrics *m = arg;
+
+	pthread_mutex_lock(&m->lock);
+	while (!m->ends) {
+		struct timespec next;
+
+		if (hpdsl_metrics_due(m->c.m))
+			put(m);
+		clock_gettime(CLOCK_MONOTONIC, &next);
+		next.tv_sec++;
+		pthread_cond_timedwait(&m->end, &m->lock, &next);
+	}
+	pthread_mutex_unlock(&m->lock);
+	return NULL;
+}
+
+void mount_metrics_begin(struct mount_metrics *m, const struct mount_slots *s)
 {
 	const struct hpdsl_metrics_options opt = { .part = "mount" };
+	pthread_condattr_t clock;
 
-	*m = (struct cmd_metrics){
-		.rows = rows,
-		.n = sizeof(rows) / sizeof(*rows),
+	*m = (struct mount_metrics){
+		.slots = s,
+		.c = { .rows = rows, .n = sizeof(rows) / sizeof(*rows) },
 	};
-	cmd_metrics_open(m, &opt);
-	mount_metrics_look(m, s);
+	cmd_metrics_open(&m->c, &opt);
+	if (!m->c.m)
+		return;
+	pthread_mutex_init(&m->lock, NULL);
+	pthread_condattr_init(&clock);
+	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	pthread_cond_init(&m->end, &clock);
+	pthread_condattr_destroy(&clock);
+	if (pthread_create(&m->thread, NULL, thread, m) == 0)
+		return;
+	cmd_warning("no thread: there are no metrics of this mount");
+	cmd_metrics_close(&m->c);
 }
 
-void mount_metrics_look(const struct cmd_metrics *m,
-			const struct mount_slots *s)
+void mount_metrics_end(struct mount_metrics *m)
 {
-	if (hpdsl_metrics_due(m->m))
-		put(m, s);
-}
-
-void mount_metrics_end(struct cmd_metrics *m, const struct mount_slots *s)
-{
-	if (m->m)
-		put(m, s);
-	cmd_metrics_close(m);
+	if (!m->c.m)
+		return;
+	pthread_mutex_lock(&m->lock);
+	m->ends = true;
+	pthread_cond_signal(&m->end);
+	pthread_mutex_unlock(&m->lock);
+	pthread_join(m->thread, NULL);
+	put(m);
+	cmd_metrics_close(&m->c);
 }

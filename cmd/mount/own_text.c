@@ -18,12 +18,17 @@ static int status(const struct mount_status *s, struct mount_own_text *ret)
 	cmd_auto_free char *text = NULL;
 	struct timespec now;
 	size_t n;
-	FILE *out = open_memstream(&text, &n);
+	struct mount_figures f;
+	FILE *out;
+	int r = mount_status_now(s->o, s->slots, &f);
 
+	if (r < 0)
+		return r;
+	out = open_memstream(&text, &n);
 	if (!out)
 		return -ENOMEM;
 	fputs("{\"mounts\": [", out);
-	mount_status_put(s, true, out);
+	mount_status_put(&f, true, out);
 	fputs("]}\n", out);
 	if (fclose(out) != 0)
 		return -ENOMEM;

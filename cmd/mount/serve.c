@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The server's side: what it opens, and how it ends. */
+#include "metrics.h"
 #include "mount.h"
 #include "own_text.h"
 #include "session.h"
@@ -22,6 +23,7 @@ struct mount_server {
 	struct mount_bytes bytes;
 	struct mount_store store;
 	struct mount_status status;
+	struct mount_metrics metrics;
 	struct mount_own own;
 	struct mount_share share;
 	enum mount_fill_when fill;
@@ -226,11 +228,11 @@ static int serve(struct mount_server *s, struct mount_session *session,
 	}
 	if (clone >= 0)
 		close(clone);
-	mount_status_begin(&s->status);
+	mount_metrics_begin(&s->metrics, s->slots);
 	mount_while(s->o);
 	r = mount_session_run(session);
 	atomic_store(&s->slots->ended, true);
-	mount_status_end(&s->status);
+	mount_metrics_end(&s->metrics);
 	return r;
 }
 

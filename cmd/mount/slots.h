@@ -72,6 +72,7 @@ enum mount_giver { MOUNT_GIVER_OPEN, MOUNT_GIVER_NONE, MOUNT_GIVER_IS };
 
 struct mount_slots {
 	pid_t keeper;	      /* who begins workers, */
+	_Atomic pid_t worker; /* the last one of them, */
 	int64_t since;	      /* and since when; as time() */
 	_Atomic bool opened;  /* by a worker: digest and members are those */
 	_Atomic bool serves;  /* the worker does: requests are at hand */
@@ -84,7 +85,6 @@ struct mount_slots {
 	 * them are links, a bit each. */
 	uint64_t beside;
 	uint8_t links[MOUNT_LINKS / 8];
-	char socket[64]; /* of the worker, for --status */
 	struct mount_counts counts;
 	struct mount_errors errors;
 	struct mount_slot slot[MOUNT_FRONT];

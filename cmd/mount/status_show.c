@@ -1,39 +1,294 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asks the servers of this user; for root, those of all. */
+/*
+ * Reads what the servers of this user have written; for root, those of all.
+ * Each writes it anew when it was read, so that all of them are read, and
+ * waited for together, and read again.  Of other users root shows what the
+ * kernel says, too: the file is the user's, a process of his holds it, and
+ * where that is, there is such a mount of his.  One that a command has for
+ * itself is in a name space that is not looked into.
+ */
 #include "meet.h"
 #include "mount.h"
 #include "status.h"
-#include "status_socket.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 5000, ANSWER_MOST = 64 << 10, RESET = -2 };
-
-struct asker {
-	const char *asked; /* what is sent */
-	bool json;
-	char prefix[32]; /* of the names of sockets that are asked */
-	unsigned mounts, silent;
-	bool warned;
+enum {
+	LOOKED_AT = 10000, /* names in one folder: nobody keeps root busy */
+	PATIENCE_MS = 5000,
 };
 
-#define warn(a, ...) ((a)->warned = true, cmd_warning(__VA_ARGS__))
+/* A folder of a user's. */
+struct folder {
+	int dir;
+	char name[32];
+	uid_t owner;
+};
+
+/* A file in it. */
+struct server {
+	const struct folder *in;
+	char name[64];
+	uint32_t turn; /* when it was read first */
+	bool renewed;  /* since */
+};
+
+struct asker {
+	const char *path; /* of the mount that is asked for; "": all */
+	bool json;
+	struct folder *folder;
+	struct server *server;
+	size_t folders, servers;
+	unsigned mounts;
+	bool silent; /* one does not answer */
+};
 
 /* ---- One server ------------------------------------------------------- */
 
-static pid_t whose(int fd)
+/* Who a process runs as; -1: it is not there. */
+static int64_t user_of(pid_t pid)
 {
-	struct ucred c = { 0 };
-	socklen_t n = sizeof(c);
+	char name[40];
+	struct stat st;
 
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c, &n) < 0 ? 0 : c.pid;
+	snprintf(name, sizeof(name), "/proc/%ld", (long)pid);
+	return stat(name, &st) < 0 ? -1 : (int64_t)st.st_uid;
+}
+
+/* Why root is not to show it; NULL: he may. */
+static const char *suspicion(const struct folder *in,
+			     const struct mount_figures *f, pid_t holder)
+{
+	if (in->owner == geteuid())
+		return NULL;
+	if (holder == 0)
+		return "its process is in a container";
+	if (user_of(holder) != (int64_t)in->owner)
+		return "another user's process holds it";
+	if (f->way != MOUNT_WAY_COMMAND &&
+	    !mount_is_users(f->place, in->owner, holder))
+		return "what it names is no mount of its user's";
+	return NULL;
+}
+
+static bool may_show(const struct folder *in, const char *name,
+		     const struct mount_figures *f, pid_t holder)
+{
+	const char *why = suspicion(in, f, holder);
+
+	if (why)
+		cmd_warning("%s/%s: not shown: %s", in->name, name, why);
+	return !why;
+}
+
+static const char *reason(int code)
+{
+	switch (code) {
+	case -ENXIO: /* a pipe, a socket */
+	case -ELOOP:
+	case -EXDEV:
+	case HPDSL_ENOTOURS:
+	case HPDSL_ECORRUPT:
+		return "is not what a server of hpdsl-mount writes: remove it";
+	case HPDSL_ETOONEW:
+		return "is of another version of hpdsl-mount: ask with that "
+		       "one";
+	default:
+		return strerror(-code);
+	}
+}
+
+/* 1: it is a living server's; 0: it is nobody's any more. */
+static int read_figures(int fd, uid_t owner, struct mount_figures *ret,
+			pid_t *ret_holder)
+{
+	uint8_t bytes[MOUNT_FIGURES_BYTES + 1];
+	struct stat st;
+	ssize_t n;
+	int r;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_uid != owner)
+		return HPDSL_ENOTOURS;
+	*ret_holder = mount_figures_holder(fd);
+	if (*ret_holder < 0)
+		return 0;
+	n = pread(fd, bytes, sizeof(bytes), 0);
+	if (n < 0)
+		return -errno;
+	r = mount_figures_decode(bytes, (size_t)n, ret);
+	return r < 0 ? r : 1;
+}
+
+static bool is_stopped(pid_t pid)
+{
+	char name[40], text[512];
+	const char *end;
+	ssize_t n;
+	int fd;
+
+	snprintf(name, sizeof(name), "/proc/%ld/stat", (long)pid);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	end = strrchr(text, ')');
+	return end &&
+	       (strncmp(end, ") T", 3) == 0 || strncmp(end, ") t", 3) == 0);
+}
+
+/* The same of one by its name, which is told where it is no such file. */
+static int take(const struct folder *in, const char *name,
+		struct mount_figures *ret, pid_t *ret_holder)
+{
+	int fd = mount_figures_open(in->dir, name, O_RDONLY), r = fd;
+
+	if (fd >= 0) {
+		r = read_figures(fd, in->owner, ret, ret_holder);
+		close(fd);
+	}
+	if (r == 0 && in->owner == geteuid())
+		unlinkat(in->dir, name, 0); /* its server was killed */
+	if (r < 0 && r != -ENOENT)
+		cmd_warning("%s/%s: %s", in->name, name, reason(r));
+	return r > 0;
+}
+
+static void tell_of_silent(struct asker *a, const struct server *s,
+			   const struct mount_figures *f, pid_t holder)
+{
+	const pid_t worker = (pid_t)f->worker;
+
+	if (!s->renewed)
+		cmd_warning("server %u does not answer: what is told of it may "
+			    "be old",
+			    f->keeper);
+	else if (holder && user_of(worker) == (int64_t)s->in->owner &&
+		 is_stopped(worker))
+		cmd_warning("server %ld is stopped: who reads waits until it "
+			    "goes on",
+			    (long)worker);
+	else
+		return;
+	a->silent = true;
+}
+
+static void show(struct asker *a, const struct server *s)
+{
+	struct mount_figures f;
+	pid_t holder;
+
+	/* what is shown is what was looked at */
+	if (!take(s->in, s->name, &f, &holder) ||
+	    !may_show(s->in, s->name, &f, holder))
+		return;
+	if (holder)
+		f.keeper = (uint32_t)holder;
+	if (a->json && a->mounts)
+		cmd_print(", ");
+	mount_status_put(&f, a->json, stdout);
+	a->mounts++;
+	tell_of_silent(a, s, &f, holder);
+}
+
+/* ---- All of them ------------------------------------------------------ */
+
+static void find(struct asker *a, const struct folder *in, const char *name)
+{
+	struct mount_figures f;
+	pid_t holder;
+
+	if (!take(in, name, &f, &holder) ||
+	    (*a->path && strcmp(a->path, f.place) != 0) ||
+	    !may_show(in, name, &f, holder))
+		return;
+	a->server = cmd_grow(a->server, a->servers, sizeof(*a->server));
+	a->server[a->servers] = (struct server){ .in = in, .turn = f.turn };
+	snprintf(a->server[a->servers++].name, sizeof(a->server->name), "%s",
+		 name);
+}
+
+static void look_in(struct asker *a, const struct folder *in)
+{
+	int fd = fcntl(in->dir, F_DUPFD_CLOEXEC, 3);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+	int n = 0;
+
+	if (!d) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((e = readdir(d)) && n++ < LOOKED_AT)
+		if (mount_figures_is_name(e->d_name))
+			find(a, in, e->d_name);
+	if (e)
+		cmd_warning("%s: there are more than %d files: not all were "
+			    "looked at",
+			    in->name, LOOKED_AT);
+	closedir(d);
+}
+
+static void add_folder(struct asker *a, int dir, uid_t owner)
+{
+	struct folder *f;
+
+	a->folder = cmd_grow(a->folder, a->folders, sizeof(*a->folder));
+	f = &a->folder[a->folders++];
+	*f = (struct folder){ .dir = dir, .owner = owner };
+	mount_meet_folder(owner, f->name);
+}
+
+static void find_mine(struct asker *a)
+{
+	struct hpdsl_error err;
+	char name[32];
+	int dir;
+
+	mount_meet_folder(geteuid(), name);
+	dir = cmd_own_folder(name, false, &err);
+	if (dir >= 0)
+		add_folder(a, dir, geteuid());
+	else if (dir != -ENOENT)
+		cmd_warning("%s", err.msg);
+}
+
+/* Root looks into all users' folders, and nowhere that they would lead: what is
+ * mounted there may never answer. */
+static void find_others(struct asker *a)
+{
+	DIR *d = opendir("/tmp");
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		unsigned user;
+		struct stat st;
+		char end;
+		int dir;
+
+		if (sscanf(e->d_name, "hpdsl-%9u%c", &user, &end) != 1 ||
+		    user == geteuid())
+			continue;
+		dir = mount_figures_open(dirfd(d), e->d_name,
+					 O_RDONLY | O_DIRECTORY);
+		if (dir < 0)
+			continue;
+		if (fstat(dir, &st) == 0 && st.st_uid == user)
+			add_folder(a, dir, user);
+		else
+			close(dir);
+	}
+	if (d)
+		closedir(d);
 }
 
 static int64_t now_ms(void)
@@ -44,226 +299,59 @@ static int64_t now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* All that comes, into a buffer of ANSWER_MOST; -1: it does not end; RESET: who
- * was asked has closed it. */
-static ssize_t hear(int fd, char *ret)
+/* Until all of them have written anew. */
+static void await_all(struct asker *a)
 {
+	const struct timespec nap = { .tv_nsec = 1000000 };
 	const int64_t until = now_ms() + PATIENCE_MS;
-	size_t n = 0;
+	size_t left = a->servers;
 
-	while (n < ANSWER_MOST) {
-		struct pollfd p = { .fd = fd, .events = POLLIN };
-		int64_t left = until - now_ms();
-		ssize_t r;
-
-		if (left <= 0 || poll(&p, 1, (int)left) == 0)
-			return -1;
-		r = recv(fd, ret + n, ANSWER_MOST - n, MSG_DONTWAIT);
-		if (r == 0)
-			return (ssize_t)n;
-		if (r < 0 && errno != EINTR && errno != EAGAIN)
-			return errno == ECONNRESET ? RESET : -1;
-		n += r > 0 ? (size_t)r : 0;
-	}
-	return -1;
-}
-
-/* Root asks servers of others: what they say is not to drive a terminal. */
-static void soften(char *text, size_t n)
-{
-	unsigned char *s = (unsigned char *)text;
-
-	for (size_t i = 0; i < n; i++) {
-		bool c1 = i + 1 < n && s[i] == 0xc2 && s[i + 1] < 0xa0;
-
-		if ((s[i] < 0x20 && s[i] != '\n') || s[i] == 0x7f || c1)
-			s[i] = '?';
-		if (c1)
-			s[i + 1] = '?';
-	}
-}
-
-/* The answer, to be freed; NULL: none comes, and *ret_n says why. */
-static char *converse(int fd, const char *asked, ssize_t *ret_n)
-{
-	const size_t n = strlen(asked);
-	char *text = malloc(ANSWER_MOST);
-
-	if (!text)
-		cmd_no_memory();
-	*ret_n = RESET;
-	if (send(fd, asked, n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n &&
-	    shutdown(fd, SHUT_WR) == 0)
-		*ret_n = hear(fd, text);
-	if (*ret_n >= 0) {
-		soften(text, (size_t)*ret_n);
-		return text;
-	}
-	free(text);
-	return NULL;
-}
-
-/* It was killed with the question at hand. */
-static bool is_gone(const struct sockaddr_un *to)
-{
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	bool gone = fd >= 0 &&
-		    connect(fd, (const struct sockaddr *)to, sizeof(*to)) < 0 &&
-		    (errno == ECONNREFUSED || errno == ENOENT);
-
-	if (fd >= 0)
-		close(fd);
-	return gone;
-}
-
-static void ask(struct asker *a, int dir, const char *folder, const char *name)
-{
-	struct sockaddr_un to = mount_status_address(dir, name);
-	cmd_auto_free char *text = NULL;
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	ssize_t n = 0;
-
-	if (fd < 0)
-		cmd_no_memory();
-	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0) {
-		if (errno == ECONNREFUSED) /* its server was killed */
-			unlinkat(dir, name, 0);
-		else if (errno != ENOENT)
-			warn(a, "%s/%s: %s", folder, name, strerror(errno));
-		close(fd);
-		return;
-	}
-	text = converse(fd, a->asked, &n);
-	if (n == RESET && is_gone(&to)) {
-		unlinkat(dir, name, 0);
-	} else if (!text) {
-		cmd_warning("server %ld does not answer", (long)whose(fd));
-		a->silent++;
-	} else if (n) {
-		if (a->json && a->mounts)
-			cmd_print(", ");
-		cmd_write(text, (size_t)n);
-		a->mounts++;
-	}
-	close(fd);
-}
-
-/* ---- All of them ------------------------------------------------------ */
-
-static bool is_meant(const struct asker *a, const char *name)
-{
-	const size_t n = strlen(name);
-
-	return strncmp(name, a->prefix, strlen(a->prefix)) == 0 && n > 5 &&
-	       strcmp(name + n - 5, ".sock") == 0;
-}
-
-static void ask_in(struct asker *a, int dir, const char *folder)
-{
-	int fd = fcntl(dir, F_DUPFD_CLOEXEC, 3);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *e;
-
-	if (!d) {
-		if (fd >= 0)
-			close(fd);
-		return;
-	}
-	while ((e = readdir(d)))
-		if (is_meant(a, e->d_name))
-			ask(a, dir, folder, e->d_name);
-	closedir(d);
-}
-
-static void ask_mine(struct asker *a)
-{
-	char folder[32];
-	struct hpdsl_error err;
-	int dir;
-
-	mount_meet_folder(geteuid(), folder);
-	dir = cmd_own_folder(folder, false, &err);
-	if (dir >= 0) {
-		ask_in(a, dir, folder);
-		close(dir);
-	} else if (dir != -ENOENT) {
-		warn(a, "%s", err.msg);
-	}
-}
-
-/* Root may look into all users' folders, wherever their links would lead. */
-static void ask_all(struct asker *a)
-{
-	DIR *d = opendir("/tmp");
-	struct dirent *e;
-
-	while (d && (e = readdir(d))) {
-		char folder[32], end;
-		unsigned user;
-		struct stat st;
-		int dir;
-
-		if (sscanf(e->d_name, "hpdsl-%9u%c", &user, &end) != 1)
-			continue;
-		mount_meet_folder(user, folder);
-		dir = open(folder,
-			   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (dir < 0)
-			continue;
-		if (fstat(dir, &st) == 0 && st.st_uid == user)
-			ask_in(a, dir, folder);
-		close(dir);
-	}
-	if (d)
-		closedir(d);
-}
-
-static void ask_servers(struct asker *a)
-{
-	if (geteuid() == 0)
-		ask_all(a);
-	else
-		ask_mine(a);
-}
-
-/* Between a worker that was killed and the next one nobody hears. */
-static void ask_again(struct asker *a, const char *place)
-{
-	const struct timespec nap = { .tv_nsec = 20000000 };
-
-	for (int i = 0; i < 100 && !a->mounts && !a->silent && !a->warned;
-	     i++) {
-		if (!mount_is_ours(place))
-			return;
+	while (left && now_ms() < until) {
 		nanosleep(&nap, NULL);
-		ask_servers(a);
+		for (size_t i = 0; i < a->servers; i++) {
+			struct server *s = &a->server[i];
+			struct mount_figures f;
+			pid_t holder;
+
+			if (s->renewed)
+				continue;
+			s->renewed = !take(s->in, s->name, &f, &holder) ||
+				     f.turn != s->turn;
+			left -= s->renewed;
+		}
 	}
+}
+
+static void show_all(struct asker *a)
+{
+	find_mine(a);
+	if (geteuid() == 0)
+		find_others(a);
+	for (size_t i = 0; i < a->folders; i++)
+		look_in(a, &a->folder[i]);
+	await_all(a);
+	for (size_t i = 0; i < a->servers; i++)
+		show(a, &a->server[i]);
+	for (size_t i = 0; i < a->folders; i++)
+		close(a->folder[i].dir);
+	free(a->server);
+	free(a->folder);
 }
 
 int mount_status_show(const struct mount_options *o)
 {
 	cmd_auto_free char *place = o->point ? realpath(o->point, NULL) : NULL;
-	const char *path = place ? place : o->point ? o->point : "";
-	char asked[MOUNT_ASKED_MOST];
-	struct asker a = { .asked = asked, .json = o->json };
+	struct asker a = {
+		.path = place	 ? place :
+			o->point ? o->point :
+				   "",
+		.json = o->json,
+	};
 
-	snprintf(a.prefix, sizeof(a.prefix), "mount-");
-	if (*path)
-		mount_status_prefix(path, a.prefix);
-
-	if (snprintf(asked, sizeof(asked), "%c%s",
-		     o->json ? MOUNT_ASK_JSON : MOUNT_ASK_WORDS,
-		     path) >= (int)sizeof(asked)) {
-		cmd_message("%s: %s", o->point, strerror(ENAMETOOLONG));
-		return CMD_TROUBLE;
-	}
 	cmd_output_start();
 	if (a.json)
 		cmd_print("{\"mounts\": [");
-	ask_servers(&a);
-	/* one that is dead has no absolute path */
-	if (place)
-		ask_again(&a, place);
+	show_all(&a);
 	if (a.json)
 		cmd_print("]}\n");
 	if (a.silent)

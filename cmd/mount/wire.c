@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire.h"
 
+#include "native.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,37 +16,6 @@ enum {
 
 /* The kernel adds what it is told to the clock: for ever is not too long. */
 static const uint64_t for_ever = UINT64_C(1) << 31;
-
-static uint32_t get32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof v);
-	return v;
-}
-
-static uint64_t get64(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof v);
-	return v;
-}
-
-static void put16(uint8_t *p, uint16_t v)
-{
-	memcpy(p, &v, sizeof v);
-}
-
-static void put32(uint8_t *p, uint32_t v)
-{
-	memcpy(p, &v, sizeof v);
-}
-
-static void put64(uint8_t *p, uint64_t v)
-{
-	memcpy(p, &v, sizeof v);
-}
 
 /* ---- What the kernel asks --------------------------------------------- */
 
@@ -63,8 +34,8 @@ static int take_read(const uint8_t *p, size_t n, struct mount_request *ret)
 {
 	if (n < 40)
 		return -EPROTO;
-	ret->offset = get64(p + 8);
-	ret->size = get32(p + 16);
+	ret->offset = mount_get64(p + 8);
+	ret->size = mount_get32(p + 16);
 	return 0;
 }
 
@@ -72,7 +43,7 @@ static int take_attr(const uint8_t *p, size_t n, struct mount_request *ret)
 {
 	if (n < 8)
 		return -EPROTO;
-	ret->attr.room = get32(p);
+	ret->attr.room = mount_get32(p);
 	if (ret->op == MOUNT_LISTXATTR)
 		return 0;
 	if (!memchr(p + 8, '\0', n - 8))
@@ -85,12 +56,12 @@ static int take_init(const uint8_t *p, size_t n, struct mount_request *ret)
 {
 	if (n < 16)
 		return -EPROTO;
-	ret->init.major = get32(p);
-	ret->init.minor = get32(p + 4);
-	ret->init.max_readahead = get32(p + 8);
-	ret->init.flags = get32(p + 12);
+	ret->init.major = mount_get32(p);
+	ret->init.minor = mount_get32(p + 4);
+	ret->init.max_readahead = mount_get32(p + 8);
+	ret->init.flags = mount_get32(p + 12);
 	if (n >= 20 && ret->init.flags & MOUNT_INIT_EXT)
-		ret->init.flags2 = get32(p + 16);
+		ret->init.flags2 = mount_get32(p + 16);
 	return 0;
 }
 
@@ -111,7 +82,7 @@ static int take_body(const uint8_t *p, size_t n, struct mount_request *ret)
 	case MOUNT_INTERRUPT:
 		if (n < 8)
 			return -EPROTO;
-		ret->interrupted = get64(p);
+		ret->interrupted = mount_get64(p);
 		return 0;
 	default:
 		return 0;
@@ -126,11 +97,11 @@ int mount_decode(const void *p, size_t n, struct mount_request *ret)
 	memset(ret, 0, sizeof *ret);
 	if (n < REQUEST_HEAD)
 		return -EPROTO;
-	len = get32(b);
-	ret->op = get32(b + 4);
-	ret->unique = get64(b + 8);
-	ret->node = get64(b + 16);
-	ret->pid = get32(b + 32);
+	len = mount_get32(b);
+	ret->op = mount_get32(b + 4);
+	ret->unique = mount_get64(b + 8);
+	ret->node = mount_get64(b + 16);
+	ret->pid = mount_get32(b + 32);
 	if (len != n)
 		return -EPROTO;
 	return take_body(b + REQUEST_HEAD, n - REQUEST_HEAD, ret);
@@ -148,9 +119,9 @@ static size_t head(void *p, uint64_t unique, int code, size_t n)
 {
 	uint8_t *b = p;
 
-	put32(b, (uint32_t)(MOUNT_HEAD + n));
-	put32(b + 4, (uint32_t)code);
-	put64(b + 8, unique);
+	mount_put32(b, (uint32_t)(MOUNT_HEAD + n));
+	mount_put32(b + 4, (uint32_t)code);
+	mount_put64(b + 8, unique);
 	return MOUNT_HEAD + n;
 }
 
@@ -167,27 +138,27 @@ size_t mount_answer_bytes(void *p, uint64_t unique, size_t n)
 static void put_attr(uint8_t *p, const struct mount_attr *a)
 {
 	memset(p, 0, ATTR);
-	put64(p, a->ino);
-	put64(p + 8, a->size);
-	put64(p + 16, (a->size + 511) / 512);
+	mount_put64(p, a->ino);
+	mount_put64(p + 8, a->size);
+	mount_put64(p + 16, (a->size + 511) / 512);
 	for (unsigned i = 0; i < 3; i++) {
-		put64(p + 24 + i * 8, (uint64_t)a->mtime);
-		put32(p + 48 + i * 4, a->mtime_nsec);
+		mount_put64(p + 24 + i * 8, (uint64_t)a->mtime);
+		mount_put32(p + 48 + i * 4, a->mtime_nsec);
 	}
-	put32(p + 60, a->mode);
-	put32(p + 64, a->nlink);
-	put32(p + 68, a->uid);
-	put32(p + 72, a->gid);
-	put32(p + 80, 4096);
+	mount_put32(p + 60, a->mode);
+	mount_put32(p + 64, a->nlink);
+	mount_put32(p + 68, a->uid);
+	mount_put32(p + 72, a->gid);
+	mount_put32(p + 80, 4096);
 }
 
 /* A node's number is the inode's. */
 static void put_entry(uint8_t *p, const struct mount_attr *a)
 {
 	memset(p, 0, ENTRY);
-	put64(p, a->ino);
-	put64(p + 16, for_ever);
-	put64(p + 24, a->changes ? 0 : for_ever);
+	mount_put64(p, a->ino);
+	mount_put64(p + 16, for_ever);
+	mount_put64(p + 24, a->changes ? 0 : for_ever);
 	put_attr(p + 40, a);
 }
 
@@ -203,7 +174,7 @@ size_t mount_answer_nothing(void *p, uint64_t unique)
 	uint8_t *b = (uint8_t *)p + MOUNT_HEAD;
 
 	memset(b, 0, ENTRY);
-	put64(b + 16, for_ever);
+	mount_put64(b + 16, for_ever);
 	return head(p, unique, 0, ENTRY);
 }
 
@@ -212,7 +183,7 @@ size_t mount_answer_attr(void *p, uint64_t unique, const struct mount_attr *a)
 	uint8_t *b = (uint8_t *)p + MOUNT_HEAD;
 
 	memset(b, 0, 16);
-	put64(b, a->changes ? 0 : for_ever);
+	mount_put64(b, a->changes ? 0 : for_ever);
 	put_attr(b + 16, a);
 	return head(p, unique, 0, 16 + ATTR);
 }
@@ -221,8 +192,8 @@ size_t mount_answer_attr_size(void *p, uint64_t unique, uint32_t size)
 {
 	uint8_t *b = (uint8_t *)p + MOUNT_HEAD;
 
-	put32(b, size);
-	put32(b + 4, 0);
+	mount_put32(b, size);
+	mount_put32(b + 4, 0);
 	return head(p, unique, 0, 8);
 }
 
@@ -232,11 +203,11 @@ size_t mount_answer_statfs(void *p, uint64_t unique,
 	uint8_t *b = (uint8_t *)p + MOUNT_HEAD;
 
 	memset(b, 0, 80);
-	put64(b, (s->bytes + 4095) / 4096);
-	put64(b + 24, s->files);
-	put32(b + 40, 4096);
-	put32(b + 44, MOUNT_NAME);
-	put32(b + 48, 4096);
+	mount_put64(b, (s->bytes + 4095) / 4096);
+	mount_put64(b + 24, s->files);
+	mount_put32(b + 40, 4096);
+	mount_put32(b + 44, MOUNT_NAME);
+	mount_put32(b + 48, 4096);
 	return head(p, unique, 0, 80);
 }
 
@@ -270,19 +241,20 @@ int mount_answer_init(void *p, const struct mount_request *init,
 		offer->give ? MOUNT_REQUEST_TIMEOUT & init->init.flags2 : 0;
 	ret->flags = (wanted(offer) | (ret->flags2 ? MOUNT_INIT_EXT : 0)) &
 		     init->init.flags;
-	put32(b, MOUNT_MAJOR);
+	mount_put32(b, MOUNT_MAJOR);
 	/* A kernel of a later major asks again, by ours. */
-	put32(b + 4, init->init.major > MOUNT_MAJOR ? MOUNT_MINOR : ret->minor);
-	put32(b + 8, init->init.max_readahead);
-	put32(b + 12, ret->flags);
-	put16(b + 16, 64); /* asked of us in advance, without a reader */
-	put16(b + 18, 48);
-	put32(b + 20, 4096); /* bytes of a write: there are none */
-	put32(b + 24, 1);    /* times to the nanosecond */
-	put16(b + 28, MOUNT_READ_MOST / 4096);
-	put32(b + 32, ret->flags2);
+	mount_put32(b + 4,
+		    init->init.major > MOUNT_MAJOR ? MOUNT_MINOR : ret->minor);
+	mount_put32(b + 8, init->init.max_readahead);
+	mount_put32(b + 12, ret->flags);
+	mount_put16(b + 16, 64); /* asked of us in advance, without a reader */
+	mount_put16(b + 18, 48);
+	mount_put32(b + 20, 4096); /* bytes of a write: there are none */
+	mount_put32(b + 24, 1);	   /* times to the nanosecond */
+	mount_put16(b + 28, MOUNT_READ_MOST / 4096);
+	mount_put32(b + 32, ret->flags2);
 	if (ret->flags2)
-		put16(b + 40, offer->end);
+		mount_put16(b + 40, offer->end);
 	*ret_n = head(p, init->unique, 0, 64);
 	return 0;
 }
@@ -293,10 +265,10 @@ void mount_notify_store(void *p, uint64_t node, size_t size)
 	uint8_t *b = (uint8_t *)p + MOUNT_HEAD;
 
 	memset(p, 0, MOUNT_STORE_HEAD);
-	put32(p, (uint32_t)(MOUNT_STORE_HEAD + size));
-	put32((uint8_t *)p + 4, NOTIFY_STORE);
-	put64(b, node);
-	put32(b + 16, (uint32_t)size);
+	mount_put32(p, (uint32_t)(MOUNT_STORE_HEAD + size));
+	mount_put32((uint8_t *)p + 4, NOTIFY_STORE);
+	mount_put64(b, node);
+	mount_put32(b + 16, (uint32_t)size);
 }
 
 /* ---- Listings --------------------------------------------------------- */
@@ -313,10 +285,10 @@ bool mount_listing_add(struct mount_listing *l, const struct mount_attr *a,
 	if (l->plus && known)
 		put_entry(b, a);
 	b += entry;
-	put64(b, a->ino);
-	put64(b + 8, next);
-	put32(b + 16, (uint32_t)len);
-	put32(b + 20, (a->mode & S_IFMT) >> 12);
+	mount_put64(b, a->ino);
+	mount_put64(b + 8, next);
+	mount_put32(b + 16, (uint32_t)len);
+	mount_put32(b + 20, (a->mode & S_IFMT) >> 12);
 	memcpy(b + DIRENT, name, len);
 	l->at += entry + n;
 	return true;

@@ -2,7 +2,10 @@
 /*
  * Any bytes as a request of the kernel to a mount: what is understood of them
  * lies within them, and what is told of INIT and of a listing within its room.
+ * And as a mount's figures: what is taken for some is what would be written of
+ * them.
  */
+#include "cmd/mount/figures.c"
 #include "cmd/mount/wire.c"
 
 #include <stdlib.h>
@@ -70,6 +73,33 @@ static void try(const uint8_t *p, size_t size)
 		try_list(&r);
 }
 
+static void try_figures(const uint8_t *p, size_t n)
+{
+	static struct mount_figures f;
+	static uint8_t again[MOUNT_FIGURES_BYTES];
+
+	if (mount_figures_decode(p, n, &f) != 0)
+		return;
+	mount_figures_encode(&f, again);
+	if (memcmp(p, again, n) != 0)
+		abort();
+}
+
+/* Alone, and in the place of some of a sound one. */
+static void figures(const uint8_t *data, size_t size)
+{
+	static const struct mount_figures sound = { .keeper = 1,
+						    .worker = 2,
+						    .place = "/" };
+	static uint8_t p[MOUNT_FIGURES_BYTES];
+	const size_t at = size ? data[0] % 160 : 0;
+
+	try_figures(data, size);
+	mount_figures_encode(&sound, p);
+	memcpy(p + at, data, size < sizeof(p) - at ? size : sizeof(p) - at);
+	try_figures(p, sizeof(p));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	/* Of the exact size, so that reading beyond it is seen. */
@@ -80,6 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (size)
 			memcpy(p, data, size);
 		try(p, size);
+		figures(p, size);
 		/* With the length that it says put right. */
 		if (size >= sizeof(n))
 			memcpy(p, &n, sizeof(n));

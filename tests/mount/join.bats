@@ -22,6 +22,7 @@ setup_file()
 teardown()
 {
 	touch end.1 end.2 end.3 end.4 end.5 end.6 end.7 end.8 end.9
+	touch "$from/seen"
 	[ -z "$(ls mnt 2> /dev/null)" ] || umount -l mnt
 }
 
@@ -134,16 +135,40 @@ all_joined()
 }
 
 @test "--status: root sees what others have mounted" {
+	rm -f "$from/seen"
 	# other tests mount on /mnt/tree at the same time
+	hpdsl-mount "$from/ds" mnt -- \
+		sh -c 'cat /tmp/hpdsl-0/mount-*.status | head -c 12408' > "$from/sound"
 	as_user bash -ec '
 		mkdir tree/his
-		exec hpdsl-mount from/ds tree/his -- \
-			bash -c "until_true test -e from/seen"
+		exec hpdsl-mount from/ds tree/his -- python3 -c "
+import fcntl, os, time
+# and says that another one is seen by all
+held = open(\"/tmp/hpdsl-%d/mount-1-0.status\" % os.getuid(), \"wb\")
+fcntl.lockf(held, fcntl.LOCK_EX)
+with open(\"from/sound\", \"rb\") as f:
+    sound = f.read()
+place = len(sound) - 3 * 4096
+lie = b\"/mnt/tree/lie\".ljust(4096, b\"\\0\")
+held.write(sound[:24] + b\"\\1\\0\\0\\0\" + sound[28:place] + lie + sound[place + 4096:])
+held.flush()
+while not os.path.exists(\"from/seen\"):
+    time.sleep(0.02)
+os.unlink(held.name)"
 	' 3>&- &
 	until_true his_mount
+	until_true his_lie
+	[ "$(cat shown)" = "nothing is mounted there" ]
+	grep -q "/mount-1-0.status: not shown: what it names is no mount of" said
 	touch "$from/seen"
 	wait
 	until_true no_mount_of_his
+}
+
+his_lie()
+{
+	hpdsl-mount --status /mnt/tree/lie > shown 2> said || :
+	grep -q "mount-1-0\|lie" shown said
 }
 
 no_mount_of_his()
@@ -193,11 +218,12 @@ EOF
 	kill -STOP "$worker"
 	run -3 --separate-stderr hpdsl-mount --status mnt
 	kill -CONT "$worker"
-	[[ $stderr = *"server $worker does not answer"* ]]
+	[[ $stderr = *"server $worker is stopped: who reads waits"* ]]
+	[[ $output = "$PWD/mnt: "* ]]
 	[ "$(servers)" = "$pid" ]
 	kill -KILL "$pid"
 	until_true none_left
-	[ -z "$(find "/tmp/hpdsl-$(id -u)" -name "mount-*-$worker-*")" ]
+	[ -z "$(find "/tmp/hpdsl-$(id -u)" -name "mount-$pid-*")" ]
 	# and who mounts there again need not unmount first
 	hpdsl-mount "$from/ds" mnt 2> said
 	grep -q "mnt: the mount of a server that was killed is unmounted" said
@@ -206,44 +232,18 @@ EOF
 	until_true none_left
 }
 
-@test "--status: what a stranger answers drives no terminal, nor takes long" {
-	local dir at pid
-	dir=/tmp/hpdsl-$(id -u)
-	mkdir -m 700 "$dir" 2> /dev/null || :
-	at=$dir/mount-$$.sock
-	rm -f "$at"
-	python3 -c '
-import os, socket, sys
-s = socket.socket(socket.AF_UNIX)
-s.bind(sys.argv[1] + ".new")
-s.listen()
-os.rename(sys.argv[1] + ".new", sys.argv[1])
-# whoever asks: other tests do, too
-while True:
-    c, _ = s.accept()
-    answer = b"red \x1b[31m \xc2\x9b2J \x7f text \xc3\xa4\n"
-    if os.path.exists("long"):
-        answer = b"x" * 100000
-    while c.recv(4096):
-        pass
-    try:
-        c.sendall(answer)
-    except OSError:
-        pass
-    c.close()' "$at" 3>&- &
-	pid=$!
-	until_true test -S "$at"
-	# 3: other tests may have one that hangs
-	hpdsl-mount --status > out || [ $? = 3 ]
-	grep -qx 'red ?\[31m ??2J ? text ä' out
-	touch long
-	run -3 --separate-stderr hpdsl-mount --status
-	[[ $stderr = *"server $pid does not answer"* ]]
-	kill "$pid"
-	wait "$pid" || :
-	# it is dead now
-	hpdsl-mount --status > out || [ $? != 2 ]
-	[ ! -e "$at" ]
+@test "--status: files that no server wrote are told, and waited for together" {
+	apart timeout 600 hpdsl-mount "$from/ds" mnt -- bash -ec '
+		sound=$(echo /tmp/hpdsl-$(id -u)/mount-*.status)
+		python3 "$SRC/tests/mount/liars.py" "$sound" \
+			hpdsl-mount --status > out 2> err || [ $? = 3 ]'
+	grep -qx "$PWD/mnt: .*/ds" out
+	[ "$(grep -c "/mount-[1-9]-0.status: is not what a server of" err)" = 5 ]
+	grep -q "/mount-5-0.status: is of another version of hpdsl-mount" err
+	# sound ones that nobody renews
+	grep -qx '/red\\n.\[31m: .*/ds' out
+	[ "$(grep -c "warning: server [0-9]* does not answer: what is told" err)" = 2 ]
+	[ "$(wc -l < err)" = 8 ]
 }
 
 @test "--while: it goes with the process, and not before" {
