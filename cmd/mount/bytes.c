@@ -12,7 +12,7 @@ enum {
 };
 
 int mount_bytes_init(struct mount_bytes *b, const struct hpdsl_dataset *ds,
-		     bool all, uint64_t room)
+		     const char *dataset, bool all, uint64_t room)
 {
 	struct hpdsl_counts n;
 
@@ -23,6 +23,7 @@ int mount_bytes_init(struct mount_bytes *b, const struct hpdsl_dataset *ds,
 	pthread_mutex_init(&b->lock, NULL);
 	pthread_cond_init(&b->more, NULL);
 	b->members = n.members;
+	mount_bad_init(&b->bad, ds, dataset, n.members);
 	b->good = calloc(n.members / 8 + 1, 1);
 	return b->good ? 0 : -ENOMEM;
 }
@@ -31,6 +32,7 @@ void mount_bytes_release(struct mount_bytes *b)
 {
 	free((void *)b->good);
 	b->good = NULL;
+	mount_bad_release(&b->bad);
 }
 
 bool mount_bytes_is_good(const struct mount_bytes *b, uint64_t member)
@@ -62,11 +64,18 @@ int64_t mount_bytes_tell(struct mount_bytes *b, uint64_t member,
 			 const struct hpdsl_error *err)
 {
 	bool again = atomic_exchange(&b->told, member + 1) == member + 1;
+	struct hpdsl_error first = *err;
 
 	atomic_fetch_add(b->wrong, 1);
-	if (!again)
-		mount_errors_tell(b->errors, err->msg);
+	if (mount_bad_tell(&b->bad, member, &first) || (!again && *first.msg))
+		mount_errors_tell(b->errors, first.msg);
 	return err->code == -ENOMEM ? -ENOMEM : -EIO;
+}
+
+int mount_bytes_known_bad(struct hpdsl_error *err)
+{
+	*err->msg = '\0';
+	return err->code = HPDSL_ECORRUPT;
 }
 
 /* ---- Reading ---------------------------------------------------------- */
@@ -178,6 +187,32 @@ static int find(const struct mount_bytes *b, uint64_t member, uint64_t offset,
 	return 1;
 }
 
+bool mount_bytes_is_unproven(const struct mount_bytes *b,
+			     const struct hpdsl_member *m)
+{
+	return !mount_bytes_is_good(b, m->number) &&
+	       (m->size <= WHOLE || b->all);
+}
+
+/*
+ * All of it was verified, and is damaged, unless it has been made good
+ * meanwhile: what is remembered of it is of a file that was looked at before it
+ * was verified.
+ */
+static int read_again(struct mount_bytes *b, const struct hpdsl_member *m,
+		      uint64_t offset, void *buf, size_t n,
+		      struct hpdsl_error *err)
+{
+	struct mount_file is;
+	int r;
+
+	mount_bad_look(&b->bad, m->chunk, &is);
+	r = read_first(b, m, offset, buf, n, err);
+	if (r == HPDSL_ECORRUPT)
+		mount_bad_add(&b->bad, m, &is, err);
+	return r;
+}
+
 int64_t mount_bytes_try(struct mount_bytes *b, uint64_t member, uint64_t offset,
 			void *buf, size_t n, struct hpdsl_error *err)
 {
@@ -186,9 +221,14 @@ int64_t mount_bytes_try(struct mount_bytes *b, uint64_t member, uint64_t offset,
 
 	if (r <= 0)
 		return r;
-	r = mount_bytes_is_good(b, member) ?
-		    hpdsl_member_read(b->ds, &m, offset, buf, n, err) :
-		    read_first(b, &m, offset, buf, n, err);
+	if (mount_bytes_is_good(b, member))
+		r = hpdsl_member_read(b->ds, &m, offset, buf, n, err);
+	else if (mount_bad_is(&b->bad, &m))
+		r = mount_bytes_known_bad(err);
+	else
+		r = read_first(b, &m, offset, buf, n, err);
+	if (r == HPDSL_ECORRUPT && *err->msg && mount_bytes_is_unproven(b, &m))
+		r = read_again(b, &m, offset, buf, n, err);
 	return r < 0 ? r : (int64_t)n;
 }
 
@@ -202,13 +242,6 @@ int64_t mount_bytes_read(struct mount_bytes *b, uint64_t member,
 		return -EIO;
 	r = mount_bytes_try(b, member, offset, buf, n, &err);
 	return r < 0 ? mount_bytes_tell(b, member, &err) : r;
-}
-
-bool mount_bytes_is_unproven(const struct mount_bytes *b,
-			     const struct hpdsl_member *m)
-{
-	return !mount_bytes_is_good(b, m->number) &&
-	       (m->size <= WHOLE || b->all);
 }
 
 /* Of one that nobody has verified so far all is needed. */
@@ -247,6 +280,8 @@ int64_t mount_bytes_now(struct mount_bytes *b, uint64_t member, uint64_t offset,
 	r = find(b, member, offset, &n, &m, &err);
 	if (r <= 0)
 		return r < 0 ? -EAGAIN : 0;
+	if (mount_bad_has(&b->bad, m.chunk))
+		return -EAGAIN;
 	if (!mount_bytes_is_good(b, member))
 		r = first_now(b, &m, offset, buf, n);
 	else if (n <= NOW)

@@ -7,6 +7,7 @@
 #ifndef MOUNT_BYTES_H
 #define MOUNT_BYTES_H
 
+#include "bad.h"
 #include "errors.h"
 
 #include <hpdsl.h>
@@ -25,14 +26,15 @@ struct mount_bytes {
 	uint64_t members;
 	_Atomic uint64_t
 		told; /* the last member of which a line said so, + 1 */
-	_Atomic uint8_t *good;	 /* a bit a member: it was verified */
+	_Atomic uint8_t *good; /* a bit a member: it was verified */
+	struct mount_bad bad;
 	_Atomic uint64_t *wrong; /* reads that were answered EIO */
 	struct mount_errors *errors;
 };
 
-/* 0, or -ENOMEM. */
+/* dataset: where ds is; 0, or -ENOMEM. */
 int mount_bytes_init(struct mount_bytes *b, const struct hpdsl_dataset *ds,
-		     bool all, uint64_t room);
+		     const char *dataset, bool all, uint64_t room);
 void mount_bytes_release(struct mount_bytes *b);
 
 /* Was it read, or verified, before? */
@@ -51,6 +53,8 @@ int64_t mount_bytes_read(struct mount_bytes *b, uint64_t member,
 /* For who reads chunks: the same, and what is wrong is in *err. */
 int64_t mount_bytes_try(struct mount_bytes *b, uint64_t member, uint64_t offset,
 			void *buf, size_t n, struct hpdsl_error *err);
+/* That of one which is known to be damaged: told to its first reader alone. */
+int mount_bytes_known_bad(struct hpdsl_error *err);
 /* Is a part of it not to be given before all of it was looked at? */
 bool mount_bytes_is_unproven(const struct mount_bytes *b,
 			     const struct hpdsl_member *m);

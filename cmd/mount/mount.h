@@ -47,8 +47,8 @@ void mount_while(const struct mount_options *o);
 
 /* ---- dead.c ----------------------------------------------------------- */
 
-/* Has a server of ours mounted it for that user, as a process sees it?  It is an
- * absolute path; nobody is asked. */
+/* Has a server of ours mounted it for that user, as a process sees it?  It is
+ * an absolute path; nobody is asked. */
 bool mount_is_users(const char *place, uid_t user, pid_t process);
 /* Was it mounted by a server of ours, which is no more? */
 bool mount_is_dead(const char *point);

@@ -118,8 +118,8 @@ static int open_all(struct mount_server *s, const struct mount_options *o,
 	}
 	/* what the tree was made of */
 	malloc_trim(0);
-	r = mount_bytes_init(&s->bytes, s->ds, o->verify == MOUNT_VERIFY_ALL,
-			     s->share.whole);
+	r = mount_bytes_init(&s->bytes, s->ds, o->dataset,
+			     o->verify == MOUNT_VERIFY_ALL, s->share.whole);
 	if (r < 0)
 		cmd_no_memory();
 	return 0;

@@ -117,12 +117,39 @@ static int prove_at(struct part *p, uint64_t offset)
 	return read_member(p, &m);
 }
 
+/* One that is there, in part or whole, and known to be damaged. */
+static int find_bad(struct part *p)
+{
+	const uint64_t end = p->chunk->first_member + p->chunk->members;
+	uint64_t i;
+	int r;
+
+	if (!mount_bad_has(&p->b->bad, p->chunk->number))
+		return 0;
+	r = find(p, p->begin, &i);
+	for (; r == 0 && i < end; i++) {
+		struct hpdsl_member m;
+
+		r = hpdsl_member_get(p->b->ds, i, &m, p->err);
+		if (r == 0 && m.offset >= p->end)
+			break;
+		if (r == 0 && m.size && mount_bad_is(&p->b->bad, &m)) {
+			p->member = i;
+			r = mount_bytes_known_bad(p->err);
+		}
+	}
+	return r;
+}
+
 static int read_part(struct part *p)
 {
 	struct hpdsl_error why;
 	int r;
 
 	p->member = p->b->members + p->chunk->number;
+	r = find_bad(p);
+	if (r < 0)
+		return r;
 	r = hpdsl_chunk_read(p->b->ds, p->chunk->number, p->begin, p->buf,
 			     (size_t)(p->end - p->begin), &why);
 	if (r == 0) {

@@ -1,6 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hpdsl-mount: which stretches of chunks are kept for those who read on. */
+/*
+ * hpdsl-mount: which stretches of chunks are kept for those who read on, and
+ * what is remembered of members that are damaged.
+ */
+#include <hpdsl.h>
+
+/* A dataset of one member, which counts how often it is read. */
+static int fake_member_get(const struct hpdsl_dataset *ds, uint64_t i,
+			   struct hpdsl_member *ret, struct hpdsl_error *err);
+static int fake_member_read(const struct hpdsl_dataset *ds,
+			    const struct hpdsl_member *m, uint64_t offset,
+			    void *buf, size_t n, struct hpdsl_error *err);
+static int fake_chunk_get(const struct hpdsl_dataset *ds, uint32_t i,
+			  struct hpdsl_chunk *ret, struct hpdsl_error *err);
+static void fake_count(const struct hpdsl_dataset *ds,
+		       struct hpdsl_counts *ret);
+
+#define hpdsl_member_get fake_member_get
+#define hpdsl_member_read fake_member_read
+#define hpdsl_member_read_now fake_member_read
+#define hpdsl_chunk_get fake_chunk_get
+#define hpdsl_count fake_count
+#include "cmd/mount/bad.c"
+#include "cmd/mount/bytes.c"
 #include "cmd/mount/window.c"
+#include "tmp.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -92,12 +116,123 @@ static void test_forgotten(void **state)
 	assert_int_equal(take(&w, 8, 1), 10);
 }
 
+/* ---- Members that are damaged ----------------------------------------- */
+
+enum { SIZE = 5 << 20, PAGE = 4096 };
+
+static struct {
+	bool damaged;
+	unsigned verified, told;
+} fake;
+
+static int fake_member_get(const struct hpdsl_dataset *ds, uint64_t i,
+			   struct hpdsl_member *ret, struct hpdsl_error *err)
+{
+	(void)ds;
+	(void)err;
+	*ret = (struct hpdsl_member){ .number = i, .size = SIZE };
+	return 0;
+}
+
+static int fake_member_read(const struct hpdsl_dataset *ds,
+			    const struct hpdsl_member *m, uint64_t offset,
+			    void *buf, size_t n, struct hpdsl_error *err)
+{
+	(void)ds;
+	(void)offset;
+	memset(buf, 'x', n);
+	if (n < m->size)
+		return 0;
+	fake.verified++;
+	snprintf(err->msg, sizeof(err->msg), "checksum differs");
+	return err->code = fake.damaged ? HPDSL_ECORRUPT : 0;
+}
+
+static int fake_chunk_get(const struct hpdsl_dataset *ds, uint32_t i,
+			  struct hpdsl_chunk *ret, struct hpdsl_error *err)
+{
+	(void)ds;
+	(void)err;
+	*ret = (struct hpdsl_chunk){ .number = i,
+				     .name = "chunk",
+				     .members = 1 };
+	return 0;
+}
+
+static void fake_count(const struct hpdsl_dataset *ds, struct hpdsl_counts *ret)
+{
+	(void)ds;
+	*ret = (struct hpdsl_counts){ .members = 1 };
+}
+
+void mount_errors_tell(struct mount_errors *e, const char *text)
+{
+	(void)e;
+	assert_string_equal(text, "checksum differs");
+	fake.told++;
+}
+
+/* Pages of it, each by itself; EIO of all of them, or of none. */
+static void read_pages(struct mount_bytes *b, int64_t each)
+{
+	static uint8_t page[PAGE];
+
+	for (uint64_t at = 0; at < SIZE; at += 64 * PAGE) {
+		assert_int_equal(mount_bytes_read(b, 0, at, page, PAGE), each);
+		assert_int_not_equal(mount_bytes_now(b, 0, at, page, PAGE), 0);
+	}
+}
+
+static void write_chunk(const char *dir, const char *text)
+{
+	char path[TMP_NAME + 8];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/chunk", dir);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void test_damaged(void **state)
+{
+	char dir[TMP_NAME], path[TMP_NAME + 8];
+	_Atomic uint64_t wrong = 0;
+	struct mount_bytes b = { .wrong = &wrong };
+
+	(void)state;
+	assert_non_null(tmp_folder(dir, sizeof(dir), "bad"));
+	write_chunk(dir, "a");
+	fake.damaged = true;
+	assert_int_equal(mount_bytes_init(&b, NULL, dir, false, SIZE), 0);
+	/* and once more, before it is believed */
+	read_pages(&b, -EIO);
+	assert_int_equal(fake.verified, 2);
+	assert_int_equal(fake.told, 1);
+	assert_int_equal(wrong, SIZE / PAGE / 64);
+	/* another file, which is damaged, too */
+	write_chunk(dir, "of another size");
+	read_pages(&b, -EIO);
+	assert_int_equal(fake.verified, 4);
+	/* and one that is not: it is verified once, as all are */
+	write_chunk(dir, "good");
+	fake.damaged = false;
+	read_pages(&b, PAGE);
+	assert_int_equal(fake.verified, 5);
+	mount_bytes_release(&b);
+	snprintf(path, sizeof(path), "%s/chunk", dir);
+	remove(path);
+	remove(dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_goes_on),
 		cmocka_unit_test(test_take),
 		cmocka_unit_test(test_forgotten),
+		cmocka_unit_test(test_damaged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
