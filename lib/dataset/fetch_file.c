@@ -50,7 +50,7 @@ int hp_fetch_file_fail(const struct hp_fetch_file *k, int code, const char *why,
 
 	hp_chunk_file_text(k->f->ds, k->chunk, k->file.at, text);
 	return why ? hp_fail(err, code, "%s: %s", text, why) :
-		     hp_fail_errno(err, code, "%s", text);
+		     hp_source_fail(&k->file, err, code, "%s", text);
 }
 
 void hp_fetch_tell(struct hp_fetch *f, const struct hpdsl_chunk *c,

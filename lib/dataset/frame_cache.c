@@ -199,7 +199,8 @@ static int fail(const struct hp_decoder *d, int code, const char *why,
 	if (code == -ENOMEM)
 		return hp_fail_nomem(err);
 	if (code != HPDSL_ECORRUPT)
-		return hp_fail_errno(err, code, "frame %" PRIu32, d->number);
+		return hp_source_fail(d->src->from, err, code, "frame %" PRIu32,
+				      d->number);
 	return hp_fail(err, code, "frame %" PRIu32 ": %s", d->number, why);
 }
 

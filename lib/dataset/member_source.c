@@ -13,8 +13,8 @@ int hp_member_source_fail(const struct hp_member_source *r, int code,
 {
 	char file[HP_CHUNK_FILE_TEXT], name[HP_PRINTABLE];
 
-	return hp_fail_errno(
-		err, code, "%s: member %" PRIu64 " '%s'%s%s",
+	return hp_source_fail(
+		&r->file, err, code, "%s: member %" PRIu64 " '%s'%s%s",
 		hp_chunk_file_text(r->ds, &r->chunk, r->file.at, file),
 		r->m.number,
 		hp_index_path_text(r->ds->index, r->m.number, name),

@@ -86,6 +86,7 @@ enum {
 
 /* Of a source over a network: it has the chunk, but in the other form. */
 #define HP_OTHER_FORM (-EMEDIUMTYPE)
+/* -EHOSTUNREACH: nobody gives it, and the origin is to be asked. */
 
 struct hp_source_ops {
 	bool plain; /* of a compressed chunk it has the plain tar */
@@ -121,6 +122,11 @@ struct hp_source_ops {
 	void (*text)(const char *path, const char *name, char *buf,
 		     size_t room);
 };
+
+/* As hp_fail_errno(), for a code that reading it gave: in words of its own
+ * where the system's would be wrong. */
+int hp_source_fail(const struct hp_source *s, struct hpdsl_error *err, int code,
+		   const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
 struct hp_sources {
 	const struct hp_source_ops *of[HP_SOURCES];

@@ -123,6 +123,45 @@ static void test_fail(void **state)
 	}
 }
 
+/* Nor has the origin them: codes of ours are told in words of ours. */
+static void test_nowhere(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct hpdsl_dataset *ds;
+		struct hpdsl_counts n;
+		struct staged f;
+		struct other_nodes p;
+		unsigned told = 0;
+
+		staged_begin(&f, forms[i]);
+		other_nodes_stage_half(&f);
+		other_nodes_begin(&p, &f);
+		p.fails = -EHOSTUNREACH;
+		ds = other_nodes_open(&p);
+		staged_hide_origin(&f);
+		hpdsl_count(ds, &n);
+		for (uint64_t k = 0; k < n.members; k++) {
+			struct hpdsl_error err = { 0 };
+			struct hpdsl_member m;
+			char byte;
+
+			hpdsl_member_get(ds, k, &m, NULL);
+			if (!m.size ||
+			    hpdsl_member_read(ds, &m, 0, &byte, 1, &err) == 0)
+				continue;
+			told += strstr(err.msg, "none of them gives it") !=
+				NULL;
+			assert_null(strstr(err.msg, strerror(EHOSTUNREACH)));
+			assert_null(strstr(err.msg, strerror(EMEDIUMTYPE)));
+		}
+		assert_true(told > 0);
+		hpdsl_close(ds);
+		staged_show_origin(&f);
+		staged_end(&f);
+	}
+}
+
 static void test_flips(void **state)
 {
 	(void)state;
@@ -373,6 +412,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_there),
 		cmocka_unit_test(test_fail),
+		cmocka_unit_test(test_nowhere),
 		cmocka_unit_test(test_flips),
 		cmocka_unit_test(test_two),
 		cmocka_unit_test(test_wrong_everywhere),
