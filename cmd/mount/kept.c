@@ -3,6 +3,8 @@
 
 #include "reply.h"
 
+#include "common/common.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
@@ -93,6 +95,15 @@ static struct mount_kept *take(struct mount_session *s)
 	return i == MOUNT_KEPT ? NULL : &s->slots->kept[i];
 }
 
+/* What reading has found out of the job's other nodes, once. */
+static void tell_peers(const struct hpdsl_dataset *ds)
+{
+	char text[HPDSL_PEER_NOTE];
+
+	while (hpdsl_peer_note(ds, text))
+		cmd_warning("%s", text);
+}
+
 static void *reader(void *arg)
 {
 	struct mount_session *s = arg;
@@ -102,6 +113,7 @@ static void *reader(void *arg)
 	while ((k = take(s))) {
 		if (buf) {
 			read_kept(s, k, buf);
+			tell_peers(s->bytes->ds);
 			continue;
 		}
 		mount_refuse(s, k->unique, -ENOMEM);

@@ -131,7 +131,7 @@ static void server_free(struct mount_server *s)
 	mount_chunks_release(&s->chunks);
 	mount_bytes_release(&s->bytes);
 	hpdsl_snapshot_close(s->snap);
-	hpdsl_close(s->ds);
+	cmd_close(s->ds);
 	free(s->status.manifest);
 	free(s);
 }

@@ -153,7 +153,7 @@ lie = b\"/mnt/tree/lie\".ljust(4096, b\"\\0\")
 held.write(sound[:24] + b\"\\1\\0\\0\\0\" + sound[28:place] + lie + sound[place + 4096:])
 held.flush()
 while not os.path.exists(\"from/seen\"):
-    time.sleep(0.02)
+    time.sleep(0.02)  # clock: a poll
 os.unlink(held.name)"
 	' 3>&- &
 	until_true his_mount

@@ -38,7 +38,8 @@ teardown()
 # peer_case NAME: it ends well, and the server lives on.
 peer_case()
 {
-	py "$SRC/tests/serve/peer_reads.py" "$1" "$PWD/node0" "$PWD/node1" \
+	# what others cannot be asked for is told
+	py -W default::RuntimeWarning "$SRC/tests/serve/peer_reads.py" "$1" "$PWD/node0" "$PWD/node1" \
 		"$BATS_FILE_TMPDIR/ds" 3>&-
 	has_port node0
 }
@@ -147,4 +148,17 @@ peer_case()
 	LD_LIBRARY_PATH=$PWD/fake hpdsl-cat node0 \
 		"$(tar tf node1/chunk-000001.tar | sed -n 1p)" > /dev/null 2> err
 	diff err - <<< "hpdsl-cat: $why"
+	# Python's, of which another warning would be an error
+	LD_LIBRARY_PATH=$PWD/fake py -W default -c '
+import hpdsl
+dataset = hpdsl.Dataset("node0")
+for i in range(len(dataset)):
+    dataset[i].data' 2> err
+	[ "$(grep -c "RuntimeWarning: .*/${why#warning: }" err)" = 1 ]
+	# a mount's server, to where its messages go
+	[ -c /dev/fuse ] && unshare --mount true 2> /dev/null || return 0
+	mkdir mnt
+	LD_LIBRARY_PATH=$PWD/fake hpdsl-mount node0 mnt -- \
+		diff -r mnt "$BATS_FILE_TMPDIR/tree" 2> err
+	until_true diff err - <<< "hpdsl-mount: $why"
 }

@@ -16,6 +16,7 @@ from . import _where
 
 VERSION = "0.1.0"
 NO_MEMBER = (1 << 64) - 1
+PEER_NOTE = 912
 WEIGHT_ONE = 1 << 32
 OPEN_COPY = 1
 OPEN_FOREIGN_OWNER = 2
@@ -317,6 +318,7 @@ FUNCTIONS = {
     "close": (None, _P),
     "pack_id": (None, _P, _P),
     "index_digest": (None, _P, _P),
+    "peer_note": (c_bool, _P, _P),
     "count": (None, _P, _P),
     "sample_get": (c_int, _P, c_uint64, _P, _P),
     "sample_labels": (c_int, _P, c_uint64, c_uint64, _P, _P),

@@ -11,7 +11,8 @@ from . import _abi
 from ._abi import lib
 from ._errors import Error, checked, exception
 from ._file import SMALL
-from ._rows import REQUEST, Handle, Rows, read_member, start_of
+from ._rows import (REQUEST, Handle, Rows, read_many, read_member, start_of,
+                    tell_peers)
 
 Content = Union[bytes, Exception]
 
@@ -98,8 +99,7 @@ def _whole(handle: Handle, members: List[Found], each: bool) -> List[Content]:
         REQUEST.pack_into(requests, k * REQUEST.size, m.number,
                            _bytes_at(content), m.size, m.place)
     failure = _abi.Failure()
-    n = lib.read_many(handle.address, start_of(requests), len(members), 0,
-                      ctypes.byref(failure))
+    n = read_many(handle, start_of(requests), len(members), 0, failure)
     if n == len(members):
         return contents
     if not each:
@@ -126,6 +126,7 @@ def _part(p: Piece) -> Content:
     try:
         checked(lib.member_read, p.member.handle.address, p.member.place,
                 p.begin, _bytes_at(content), size)
+        tell_peers(p.member.handle)
     except Exception as e:
         return unread(e)
     return content

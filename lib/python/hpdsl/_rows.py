@@ -7,6 +7,7 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
+import warnings
 from array import array
 from typing import Any, Callable, List, NamedTuple, Optional, Tuple, Union
 
@@ -123,6 +124,26 @@ def layouts_of(handle: Handle, numbers: array[int]
     return rows, [layout_of(row) for row in ROWS.iter_unpack(found)]
 
 
+_Note = ctypes.c_char * _abi.PEER_NOTE
+
+
+def tell_peers(handle: Handle) -> None:
+    """What reading has found out of the job's other nodes that cannot be used:
+    a warning, each thing once."""
+    note = _Note()
+    while lib.peer_note(handle.address, note):
+        from ._meant import outside
+        warnings.warn(text(note.value), RuntimeWarning, stacklevel=outside())
+
+
+def read_many(handle: Handle, requests: int, n: int, threads: int,
+              failure: _abi.Failure) -> int:
+    got: int = lib.read_many(handle.address, requests, n, threads,
+                             ctypes.byref(failure))
+    tell_peers(handle)
+    return got
+
+
 def start_of(buf: Union[bytearray, memoryview]) -> int:
     return ctypes.addressof(ctypes.c_char.from_buffer(buf))
 
@@ -140,8 +161,7 @@ def read_members(handle: Handle, rows: Rows,
                            place)
         at += size
     failure = _abi.Failure()
-    n = lib.read_many(handle.address, start_of(requests), len(wanted),
-                      threads, ctypes.byref(failure))
+    n = read_many(handle, start_of(requests), len(wanted), threads, failure)
     if n < len(wanted):
         raise exception(failure.code, failure.msg)
     return buf
@@ -154,8 +174,7 @@ def read_member(handle: Handle, number: int, place: int, size: int) -> bytes:
         REQUEST.pack_into(request, 0, number, start_of(view) if size else 0,
                            size, place)
         failure = _abi.Failure()
-        if lib.read_many(handle.address, start_of(request), 1, 1,
-                         ctypes.byref(failure)) < 1:
+        if read_many(handle, start_of(request), 1, 1, failure) < 1:
             raise exception(failure.code, failure.msg)
 
     return _file.filled(size, fill)
