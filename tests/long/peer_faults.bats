@@ -32,7 +32,8 @@
 #   F25 any order of events         unit/peers/test_want
 #   F26 keep-alive, F27 http_proxy  unit/peers/test_client, test_client_process
 #   F28 cut off                     here; unit/serve/test_rehome
-#   F29 staged again, F30 early servers, F31 too much to send  here
+#   F29 staged again, F30 early servers, F31 too much to send, F32 stagers that
+#                                   are killed  here
 #   S1, S2 proofs                   serve/http 1, unit/peers/test_client
 #   S3 fuzz                         fuzz/fuzz_peers_wire, fuzz/fuzz_serve
 #   S4 outside of the index         unit/serve/test_serve
@@ -267,6 +268,34 @@ quiet()
 		on "$n" hpdsl-serve --status --json "$PWD/bed/ssd/in" > "now$n"
 	done
 	grep -q '"rate_waits": [1-9]' now?
+}
+
+@test "F32: stagers that are killed at any moment while all read" {
+	local k n who stager reader
+	RANDOM=5
+	for ((k = 0; k < 12; k++)); do
+		job_stage --mode=partition --rate=40M 3>&- 2>> staged &
+		stager=$!
+		serve_all
+		epoch "killed$k" &
+		reader=$!
+		who=$((RANDOM % 4 + 1))
+		sleep "0.$((RANDOM % 9))"
+		on "$who" pkill -KILL -x hpdsl-stage || :
+		wait "$reader"
+		well "killed$k"
+		wait "$stager" || :
+		for n in 1 2 3 4; do
+			on "$n" hpdsl-serve --stop "$PWD/bed/ssd/in" 3>&-
+			# half of the times it is completed
+			[ $((k % 2)) = 0 ] || on "$n" rm -rf "$PWD/bed/ssd/in"
+		done
+		echo "# 1 faults" >&3
+	done
+	job_stage --mode=partition
+	for n in 1 2 3 4; do
+		on "$n" hpdsl-verify -q "$PWD/bed/ssd/in"
+	done
 }
 
 @test "F24: a soak on eight hosts: kills, stops and cuts at random" {
