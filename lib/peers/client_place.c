@@ -42,7 +42,8 @@ bool hp_place_next(struct hp_peers *p, struct hp_client_ask *a)
 			return true;
 		}
 	}
-	hp_health_sought(&n->health, true);
+	/* A single one that says nothing may be the server, with much to do. */
+	hp_health_sought(&n->health, a->ports.mutes > 1);
 	if (!hp_ports_next(&a->ports, places(p, a->node), &at)) {
 		n->first_place = a->ports.place;
 		return false;

@@ -23,7 +23,7 @@
 
 #define HP_SECOND UINT64_C(1000000000)
 #define HP_LATE_AFTER HP_SECOND
-/* .. of a server that was never found: what is silent may not even be one */
+/* .. of a server that is looked for behind other programs that say nothing */
 #define HP_SOUGHT_AFTER (HP_SECOND / 2)
 /* .. of who did not answer before, or is asked in place of one who did not */
 #define HP_HURRIED_AFTER (HP_SECOND / 10)
@@ -51,7 +51,7 @@ struct hp_health {
 	uint64_t probe_at; /* of a suspect one */
 	uint64_t wait;	   /* between two probes */
 	bool probed;	   /* a suspect one, since it last failed */
-	bool sought;	   /* asked where its server was never found */
+	bool sought;	   /* asked where other programs may be */
 	bool silent;	   /* it was late when it was asked last */
 	uint64_t mute; /* when it was given up, and silent; 0: it was heard */
 };
@@ -74,7 +74,7 @@ bool hp_health_is_doubted(const struct hp_health *h);
 bool hp_health_is_mute(const struct hp_health *h);
 
 void hp_health_asked(struct hp_health *h, uint64_t now);
-/* .. at a place where its server was never found, or at one where it was: a
+/* .. behind places of other programs that say nothing, or where it was found: a
  * byte ends the search, too. */
 void hp_health_sought(struct hp_health *h, bool is);
 void hp_health_heard(struct hp_health *h, uint64_t now);

@@ -21,6 +21,7 @@ void hp_ports_mute(struct hp_ports *w, uint32_t place)
 {
 	if (!w->mute)
 		w->mute = place + 1;
+	w->mutes++;
 }
 
 uint32_t hp_ports_after(const struct hp_ports *w, uint32_t all)

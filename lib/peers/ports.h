@@ -20,8 +20,9 @@ enum { HP_PORTS_MOST = 32 };
 struct hp_ports {
 	uint32_t place; /* the next one */
 	uint32_t tried;
-	uint32_t mute; /* plus 1: the first that said nothing; 0: none did */
-	bool again;    /* it has come a second time */
+	uint32_t mute;	/* plus 1: the first that said nothing; 0: none did */
+	uint32_t mutes; /* how many of these there are */
+	bool again;	/* it has come a second time */
 };
 
 /* Of all, where 0 are none; false: no more. */
