@@ -17,7 +17,7 @@
 #include <string.h>
 
 /* Nanoseconds without a beat, of which there is one a second, before the lock
- * is looked at.  Some file systems of containers do not show the one that is
+ * is looked at.  Some file systems of containers may not show the one that is
  * held, so a stager that beats is believed. */
 #define FRESH_BEAT UINT64_C(1500000000)
 /* The lock is not looked at again before so many nanoseconds have passed. */

@@ -5,7 +5,8 @@
  * not go back; where it seems to, nothing happens.
  *
  * Well: it answers.  Late: it owes an answer, and not a byte of it came for a
- * second, or for half a one while its server is still looked for; whatever it
+ * second, or for half a one while its server is looked for behind other
+ * programs that say nothing; whatever it
  * is asked for goes elsewhere, and what it owes is the probe.  Suspect: it
  * refused or was reset, was late for five seconds, or was given up twice before
  * it had said a word; its connections are to be closed, and one request in 1,
